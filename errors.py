@@ -1,0 +1,70 @@
+"""Every exception of fivepoint, one class per kind.
+
+A message is one sentence: what was expected, what was found, where, and what to do.
+`exit_code` is what the command line returns when the exception ends a command.
+"""
+
+
+class FivepointError(Exception):
+    """Base of all errors that fivepoint raises on purpose."""
+
+    exit_code = 1
+
+
+class ConfigError(FivepointError):
+    """A run's TOML file, or a command's settings, cannot be compiled to a plan."""
+
+    exit_code = 3
+
+
+class PlanError(FivepointError):
+    """A plan is malformed, or asks for something that this version does not serve."""
+
+    exit_code = 3
+
+
+class BudgetError(PlanError):
+    """A plan repeats a source more often than its budget or its sign-off allows."""
+
+
+class CorpusError(FivepointError):
+    """The files of a corpus are not what its manifest, or the plan, says they are."""
+
+    exit_code = 4
+
+
+class CheckpointError(FivepointError):
+    """A checkpoint is malformed, or belongs to another past than the plan's.
+
+    `fields` names each field of the past that differs, empty where the checkpoint itself is at fault.
+    """
+
+    exit_code = 5
+
+    def __init__(self, message: str, fields: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.fields = fields
+
+
+class RunLogError(FivepointError):
+    """A run log has a line that is not a record, or does not hold the step that was asked for."""
+
+    exit_code = 6
+
+
+class InputError(FivepointError):
+    """A document, a tokenizer file or another input of `fivepoint prepare` cannot be used."""
+
+    exit_code = 7
+
+
+class RangeError(FivepointError, IndexError):
+    """A position, draw, window, document or token lies outside what exists."""
+
+    exit_code = 8
+
+
+class UsageError(FivepointError, RuntimeError):
+    """The loader was called in an order, or with sizes, that the contract excludes."""
+
+    exit_code = 9

@@ -1,0 +1,1 @@
+"""The readable executable specification, in pure Python and numpy."""

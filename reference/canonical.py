@@ -1,0 +1,81 @@
+"""Canonical JSON and its SHA-256: the identity of manifests, plans and cuts (formats.md, F0; clause C3.4)."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ..errors import FivepointError
+
+
+def canonical(value: Any) -> bytes:
+    """Return the canonical JSON of `value`: UTF-8, keys sorted by bytes, no white space.
+
+    Raises TypeError for a float or None, ValueError for an integer outside 0 ... 2^64 - 1 or a lone surrogate.
+    """
+    _check(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of the canonical JSON of `value` as 64 lowercase hexadecimal digits."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def read_json(path: Path, error: type[FivepointError]) -> Any:
+    """Return the JSON value in the file at `path`.
+
+    Floats, null, duplicate keys and text that is not UTF-8 are refused here, because nothing that has a hash may hold them.
+    Raises `error` with the file, and the line where there is one.
+    """
+    try:
+        return parse_json(path.read_bytes().decode("utf-8"))
+    except OSError as reason:
+        raise error(f"cannot read {path}: {reason.strerror or reason}") from reason
+    except UnicodeDecodeError as reason:
+        raise error(f"{path} is not UTF-8 text (byte {reason.start}); write it again, or restore it from a copy") from reason
+    except ValueError as reason:
+        raise error(f"{path} is not valid JSON: {reason}") from reason
+
+
+def parse_json(text: str) -> Any:
+    """Return the JSON value in `text`; raises ValueError for malformed JSON, floats, null and duplicate keys."""
+    value = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_no_duplicates)
+    _no_null(value)
+    return value
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"expected text as an object's key, found {key!r}")
+            _check(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check(item)
+    elif isinstance(value, int):
+        if not 0 <= value < 1 << 64:
+            raise ValueError(f"expected an integer from 0 to 2^64 - 1, found {value}")
+    elif not isinstance(value, str):
+        raise TypeError(f"expected an object, array, text, boolean or integer, found {value!r}")
+
+
+def _no_float(text: str) -> Any:
+    raise ValueError(f"expected integers only, found {text}")
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected each key once in an object, found {twice!r} twice")
+    return found
+
+
+def _no_null(value: Any) -> None:
+    if value is None:
+        raise ValueError("expected no null, found one")
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _no_null(item)
