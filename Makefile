@@ -1,0 +1,55 @@
+# Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test test-fast lint vectors clean
+
+# -P: the folders here are sub-packages of fivepoint, not top-level modules
+RUN := .venv/bin/python -P -m
+# further arguments of pytest, such as ARGS="-k blend"
+ARGS ?=
+
+help: ## list the targets ## make
+	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-10s %s\n  %-15s example: %s\n", t[1], $$2, "", $$3}' Makefile
+
+setup: .venv/installed | .path/fivepoint ## make .venv with fivepoint and all it needs, at the versions of constraints.txt ## make setup
+
+demo: .venv/installed ## the main job on real text: tokenize, plan, train, kill, resume, replay ## make demo
+	.venv/bin/python examples/demo.py
+
+test: lint ## lint, then every test ## make test ARGS="-k packaging"
+	$(RUN) pytest -n auto $(ARGS)
+
+test-fast: .venv/installed ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"
+	$(RUN) pytest -n auto -m "not slow" $(ARGS)
+
+lint: .venv/installed | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy -p fivepoint
+	.venv/bin/lint-imports importlinter.ini
+	$(RUN) fivepoint.reference.vectors --check
+
+vectors: .venv/installed ## write spec/vectors again from reference ## make vectors && git diff spec/vectors
+	$(RUN) fivepoint.reference.vectors
+
+clean: ## remove all that the other targets make ## make clean && make setup
+	rm -rf .venv .path build dist fivepoint.egg-info demo .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# torch comes first and by itself, so that no other package decides which build of it is installed
+.venv/installed: pyproject.toml constraints.txt setup.py
+	@if ! .venv/bin/python -c "" 2>/dev/null; then \
+	    for python in python3.11 python3; do $$python -c "" 2>/dev/null && break; done; \
+	    $$python -c "import sys; sys.exit(sys.version_info < (3, 11))" \
+	        || { echo "make setup needs Python 3.11 or newer, found $$($$python --version 2>&1)" >&2; exit 1; }; \
+	    echo "making .venv with $$($$python --version)"; \
+	    $$python -m venv --clear .venv; \
+	fi
+	@echo "installing torch and the rest into .venv; the first time this takes some minutes"
+	.venv/bin/python -m pip install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[prepare,train,dev]'
+	@touch $@
+
+# through this link type checkers see the checkout, whatever its name, as the package fivepoint
+.path/fivepoint:
+	@mkdir -p .path && ln -sfn .. $@

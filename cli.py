@@ -1,0 +1,33 @@
+"""The command `fivepoint`: one sub-command a capability."""
+
+from typing import Annotated
+
+import typer
+
+from . import __version__
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fivepoint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def fivepoint(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Feed language-model training runs by a contract of five points."""
+
+
+def main() -> None:
+    """Run the command; the entry point of the installed script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

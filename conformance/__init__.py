@@ -1,0 +1,1 @@
+"""The conformance suite, which judges any data loader against the contract."""

@@ -1,0 +1,1 @@
+"""The Python face of the native loader, twin of fivepoint.reference."""

@@ -1,0 +1,32 @@
+"""Builds fivepoint, whose package is the repository itself: each floor below is fivepoint.<floor>."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+FLOORS = ["audit", "conformance", "corpus", "fastpath", "reference", "spec", "trainers"]
+ROOT_MODULES = {"__init__", "cli", "errors"}
+
+missing = [floor for floor in FLOORS if not Path(floor, "__init__.py").is_file()]
+if missing:
+    raise SystemExit(f"setup.py expects a package in each folder of FLOORS, found none in {', '.join(missing)}")
+
+
+class BuildPy(build_py):
+    """Leaves the scripts of the repository's root (setup.py, conftest.py) out of the wheel."""
+
+    def find_package_modules(self, package, package_dir):
+        modules = super().find_package_modules(package, package_dir)
+        return [found for found in modules if package != "fivepoint" or found[1] in ROOT_MODULES]
+
+
+packages = find_packages(include=[*FLOORS, *(f"{floor}.*" for floor in FLOORS)])
+
+setup(
+    packages=["fivepoint", *(f"fivepoint.{package}" for package in packages)],
+    package_dir={"fivepoint": "."},
+    package_data={"fivepoint": ["py.typed"], "fivepoint.spec": ["*.md", "schemas/*.json", "vectors/*.json"]},
+    include_package_data=False,
+    cmdclass={"build_py": BuildPy},
+)

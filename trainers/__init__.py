@@ -1,0 +1,1 @@
+"""Glue between fivepoint and the trainers that use it."""
