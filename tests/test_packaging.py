@@ -1,0 +1,113 @@
+"""The wheel: what is in it, and that what is in it works without the checkout, without torch, on another Python."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from checkout import ROOT, tracked
+
+import fivepoint
+
+pytestmark = pytest.mark.checkout
+
+FLOORS = {"audit", "conformance", "corpus", "fastpath", "reference", "spec", "trainers"}
+ROOT_FILES = {"__init__.py", "cli.py", "errors.py", "py.typed"}
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command outside the checkout's environment; its output is the failure's message."""
+    outside = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "COV_"))}
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=outside,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built from a copy of the tracked files in a folder that is not called fivepoint."""
+    copy = tmp_path_factory.mktemp("wheel") / "a checkout of any name"
+    for path in tracked():
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, copy / path)
+    run(sys.executable, "-P", "-m", "build", "--wheel", "--no-isolation", "--outdir", copy.parent, cwd=copy)
+    (built,) = copy.parent.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def contents(wheel) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_nothing_but_fivepoint_lands_in_site_packages(contents):
+    tops = {name.split("/")[0] for name in contents}
+    assert tops == {"fivepoint", f"fivepoint-{fivepoint.__version__}.dist-info"}
+
+
+def test_the_wheel_holds_the_floors_and_nothing_else(contents):
+    expected = {f"fivepoint/{path}" for path in tracked() if path in ROOT_FILES or path.split("/")[0] in FLOORS}
+    found = {name for name in contents if name.startswith("fivepoint/")}
+    assert not expected - found, "tracked in a floor, yet not in the wheel: name it in setup.py, or move it elsewhere"
+    assert not found - expected, "in the wheel, yet of no floor: setup.py lets it in"
+
+
+def test_the_specification_is_in_the_wheel(contents):
+    assert {name for name in contents if name.startswith("fivepoint/spec/schemas/") and name.endswith(".json")}
+    assert "fivepoint/spec/formats.md" in contents
+
+
+def test_the_scripts_of_the_root_stay_out(contents):
+    strays = {"setup.py", "conftest.py", "tests", "examples", "benchmarks", "docs", "csrc"}
+    assert not {name for name in contents if name.split("/")[1] in strays}
+
+
+def other_python(version: str) -> Path | None:
+    """Find a Python of this version that runs and has venv; one on PATH may be an empty promise."""
+    on_path = shutil.which(f"python{version}")
+    homes = sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python{version}"))
+    for python in [*([Path(on_path)] if on_path else []), *homes]:
+        probe = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])"
+        done = subprocess.run([python, "-c", probe], capture_output=True, text=True)
+        if done.returncode == 0 and done.stdout.strip() == version:
+            return python
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_tests_pass_from_the_wheel_on_python_3_12_without_torch(wheel, tmp_path):
+    python = other_python("3.12")
+    if python is None:
+        pytest.skip("no Python 3.12 that runs and has venv was found on PATH or in ~/.pyenv/versions")
+    run(python, "-m", "venv", "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(
+        *(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt"),
+        *(f"fivepoint[prepare] @ {wheel.as_uri()}", "pytest", "pytest-timeout", "hypothesis"),
+        cwd=tmp_path,
+    )
+    run(
+        python,
+        "-c",
+        "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is not None)",
+        cwd=tmp_path,
+    )
+
+    elsewhere = tmp_path / "elsewhere"
+    for path in [*tracked("tests"), "pyproject.toml"]:
+        (elsewhere / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, elsewhere / path)
+    output = run(python, "-P", "-m", "pytest", "-m", "not torch and not checkout and not slow", cwd=elsewhere)
+    assert " passed" in output, output
