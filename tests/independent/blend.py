@@ -1,4 +1,4 @@
-"""Which source serves each position (A4): the rule evaluated at every position in exact fractions, without table or period."""
+"""Which source serves each position (A4): the rule evaluated at every one in exact fractions, without a table."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Document boundaries of samples (A8), counted token by token from the lengths of the documents."""
 
+from itertools import pairwise
+
 
 def document_ids(documents: list[int], first: int, seq_len: int) -> list[int]:
     """Return the document of each input; `documents` has that of each token of the corpus."""
@@ -21,7 +23,7 @@ def loss_mask(documents: list[int], first: int, seq_len: int) -> list[bool]:
 
 
 def cu_seqlens(documents: list[list[int]], firsts: list[int], seq_len: int) -> list[int]:
-    """Return the bounds of the runs of one document over rows laid end to end; row i reads a corpus of `documents[i]`."""
+    """Return the bounds of the runs of one document over rows laid end to end; row i is of corpus `documents[i]`."""
     bounds = []
     place = 0
     for row_documents, first in zip(documents, firsts, strict=True):
@@ -34,4 +36,4 @@ def cu_seqlens(documents: list[list[int]], firsts: list[int], seq_len: int) -> l
 
 def max_seqlen(bounds: list[int]) -> int:
     """Return the length of the longest run."""
-    return max(end - begin for begin, end in zip(bounds, bounds[1:], strict=False))
+    return max(end - begin for begin, end in pairwise(bounds))

@@ -1,4 +1,4 @@
-"""The order of a source's windows in an epoch (A1, A2), as a whole list: every index is moved once, then cycles are walked."""
+"""The order of a source's windows in an epoch (A1, A2): every index is moved once, then cycles are walked."""
 
 import hashlib
 

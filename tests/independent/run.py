@@ -1,4 +1,4 @@
-"""A whole run as a list (A5): positions are walked one by one, skips take samples off the sources, cursors count draws."""
+"""A whole run as a list (A5): positions are walked one by one, and each takes the next sample off its source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def draws(name: str, corpora: list[Corpus], seq_len: int, seed: int) -> Iterator
 
 
 def where(run: list[Sample], source: str, corpus: str, first: int, last: int) -> list[int]:
-    """Return every position of the run that serves one of the tokens first ... last of a corpus (A6), by looking at each."""
+    """Return every position that serves one of the tokens first ... last of a corpus (A6), by looking at each."""
     wanted = set(range(first, last + 1))
     return [
         position

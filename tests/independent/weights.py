@@ -4,12 +4,12 @@ from fractions import Fraction
 from math import floor, gcd, lcm
 
 
-class Vanishes(Exception):
+class VanishingError(Exception):
     """A positive weight would become 0, or err too far."""
 
 
 def integers(decimals: dict[str, str], limit: int, length: int) -> dict[str, int]:
-    """Return the integer weight of every source with a positive one; raises Vanishes where A3 refuses."""
+    """Return the integer weight of every source with a positive one; raises VanishingError where A3 refuses."""
     exact = {
         name: Fraction(decimals[name]) for name in sorted(decimals, key=str.encode) if Fraction(decimals[name]) > 0
     }
@@ -27,7 +27,7 @@ def integers(decimals: dict[str, str], limit: int, length: int) -> dict[str, int
     for name, share in shares.items():
         moved = abs(Fraction(given[name], limit) - share)
         if given[name] == 0 or (moved > share / 100 and moved * length > 1):
-            raise Vanishes(name)
+            raise VanishingError(name)
     return lowest(given)
 
 
