@@ -39,4 +39,5 @@ def earliest_deadline(shares: dict[int, Fraction], draws: dict[int, int], t: int
 def furthest_behind(shares: dict[int, Fraction], draws: dict[int, int], t: int) -> int:
     """Return the source whose draws are furthest behind its share at t; of several, the earliest source."""
     behind = {i: share * t - draws[i] for i, share in shares.items()}
-    return min(i for i in behind if behind[i] == max(behind.values()))
+    furthest = max(behind.values())
+    return min(i for i in behind if behind[i] == furthest)
