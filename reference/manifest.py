@@ -105,7 +105,9 @@ class Manifest:
             raise CorpusError(f"{path}: expected each shard once, found {twice!r} twice")
         for shard in self.shards:
             if shard.bytes != shard.tokens * width:
-                raise CorpusError(f"{path}: expected {shard.tokens * width} bytes for {shard.tokens} tokens of {shard.file}, found {shard.bytes}")
+                raise CorpusError(
+                    f"{path}: expected {shard.tokens * width} bytes for {shard.tokens} tokens of {shard.file}, found {shard.bytes}"
+                )
             if shard.file.startswith("."):
                 raise CorpusError(f"{path}: expected a shard's name that does not begin with a dot, found {shard.file!r}")
         for field in ("tokens", "documents"):

@@ -1,0 +1,115 @@
+"""Whether a plan may be run: budgets, sign-offs, and sources that would be repeated in a step or never seen (C1.4, C1.5, C1.11, C1.12)."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ..errors import BudgetError, PlanError
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+EPOCHS_WITHOUT_SIGN_OFF = 4
+
+
+def check(plan: "Plan") -> None:
+    """Raise BudgetError or PlanError for the first source that the plan uses more, or less, than it may."""
+    for uses in _collections(plan):
+        _budget(plan, uses)
+        _sign_off(plan, uses)
+    for number, source in enumerate(plan.sources):
+        _drawn(plan, number, source.name)
+        _repeats_in_step(plan, number, source.name)
+
+
+def epochs(plan: "Plan", name: str) -> Fraction:
+    """Return how often the plan passes through source `name`: its draws, passed-over ones included, over its windows."""
+    number = [source.name for source in plan.sources].index(name)
+    return Fraction(plan.resolver.draws[number], plan.sources[number].window_count(plan.phases[0].grid))
+
+
+def repeats_in_step(plan: "Plan", number: int, phase: int, batch_size: int) -> bool:
+    """Return whether some `batch_size` samples taken one after the other in `phase` hold more draws of source `number` than it has windows."""
+    stretch = plan.resolver.stretches[phase]
+    blend, windows = stretch.blend, plan.sources[number].window_count(stretch.grid)
+    # A run of B samples holds a source's share of them and a few more (at most 4.4, with rule furthest-behind): that settles all but small sources.
+    if windows >= batch_size * blend.weights[number] // blend.period + 6:
+        return False
+    # The draws of one period begin every run there is.
+    begins = min(blend.weights[number], blend.counts(stretch.taken)[number] - windows)
+    return any(blend.position(number, draw + windows) - blend.position(number, draw) < batch_size for draw in range(begins))
+
+
+def _collections(plan: "Plan") -> Iterable[list[str]]:
+    """Yield, for each corpus, the sources that hold it: a corpus in two sources is passed through by both."""
+    holders: dict[str, list[str]] = {}
+    for source in plan.sources:
+        for corpus in source.corpora:
+            holders.setdefault(corpus.content, []).append(source.name)
+    seen: set[tuple[str, ...]] = set()
+    for names in holders.values():
+        if tuple(names) not in seen:
+            seen.add(tuple(names))
+            yield names
+
+
+def _budget(plan: "Plan", names: list[str]) -> None:
+    limits = [(budget.max_epochs, name) for name in names if (budget := plan.budgets.get(name)) and budget.max_epochs is not None]
+    begun = sum(-(-epochs(plan, name) // 1) for name in names)
+    if limits and begun > min(limits)[0]:
+        limit, holder = min(limits)
+        raise BudgetError(
+            f"source {holder!r} may begin {limit} epoch{'s' * (limit != 1)} (max_epochs) and the plan begins {begun}; "
+            f"lower its weight, shorten the run, or raise the budget\n{_table(plan, names)}"
+        )
+
+
+def _sign_off(plan: "Plan", names: list[str]) -> None:
+    passes = sum(epochs(plan, name) for name in names)
+    signed = any((budget := plan.budgets.get(name)) and budget.repeats_signed_off for name in names)
+    if passes > EPOCHS_WITHOUT_SIGN_OFF and not signed:
+        raise BudgetError(
+            f"source {names[0]!r} is passed through {float(passes):.2f} times, and above {EPOCHS_WITHOUT_SIGN_OFF} somebody signs off on it; "
+            f'lower its weight, or say who accepts it and why: repeats_signed_off = "..."\n{_table(plan, names)}'
+        )
+
+
+def _table(plan: "Plan", names: list[str]) -> str:
+    """Return, phase by phase, what is drawn of the sources at fault."""
+    rows = ["phase  source                     draws     windows   epochs at its end   max_epochs"]
+    for phase, stretch in enumerate(plan.resolver.stretches):
+        counts = stretch.blend.counts(stretch.taken)
+        for number, source in enumerate(plan.sources):
+            if source.name in names and counts[number]:
+                windows = source.window_count(stretch.grid)
+                budget = plan.budgets.get(source.name)
+                limit = "-" if budget is None or budget.max_epochs is None else str(budget.max_epochs)
+                passed = (stretch.base[number] + counts[number]) / windows
+                rows.append(f"{phase:>5}  {source.name:<20} {counts[number]:>11} {windows:>11}   {passed:>17.3f}   {limit:>10}")
+    return "\n".join(rows)
+
+
+def _drawn(plan: "Plan", number: int, name: str) -> None:
+    share = sum(
+        (Fraction(stretch.blend.weights[number] * stretch.taken, stretch.blend.period) for stretch in plan.resolver.stretches),
+        Fraction(0),
+    )
+    if plan.resolver.draws[number] == 0 and share >= 1:
+        raise PlanError(
+            f"source {name!r} has a share of {float(share):.2f} samples over the run and is never drawn, because each phase ends before its turn; "
+            "lengthen a phase, or raise its weight"
+        )
+
+
+def _repeats_in_step(plan: "Plan", number: int, name: str) -> None:
+    budget = plan.budgets.get(name)
+    if not plan.batch_sizes or (budget and budget.repeats_in_step_signed_off):
+        return
+    windows = plan.sources[number].window_count(plan.phases[0].grid)
+    largest = max(size for _, size in plan.batch_sizes)
+    for phase in range(len(plan.phases)):
+        if repeats_in_step(plan, number, phase, largest):
+            raise PlanError(
+                f"source {name!r} has {windows} window{'s' * (windows != 1)} and is drawn more often in one step of {largest} samples in phase {phase}, "
+                "so one step trains a sample twice; lower its weight, form a union, or say who accepts it and why: repeats_in_step_signed_off"
+            )

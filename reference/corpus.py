@@ -1,0 +1,123 @@
+"""Reading a corpus: open it against the plan, then read any run of its tokens and the documents they lie in (F1; C3.6, D0.4, D0.5)."""
+
+from collections.abc import Callable
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import CorpusError, RangeError
+from .manifest import MANIFEST, Manifest, Shard
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class CorpusReader:
+    """An open corpus. Files are opened for each read and none is held; nothing is cached but the manifest and the index maps."""
+
+    def __init__(self, folder: str | Path, manifest_hash: str | None = None) -> None:
+        """Read the manifest and compare it, and the sizes of all files, with what is expected.
+
+        `manifest_hash` is the plan's; None accepts any. Raises CorpusError where the corpus is missing, another, or not whole.
+        """
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise CorpusError(f"expected a corpus at {self.folder}, found no folder there; prepare it, or correct the path")
+        self.manifest = Manifest.load(self.folder)
+        if manifest_hash not in (None, self.manifest.manifest_hash):
+            raise CorpusError(
+                f"{self.folder / MANIFEST}: expected the corpus with manifest hash {manifest_hash}, found {self.manifest.manifest_hash}; "
+                "the plan was made for other data: restore it, or plan anew with this corpus as a new source"
+            )
+        for shard in self.manifest.shards:
+            _expect_size(self.folder / shard.file, shard.bytes)
+            _expect_size(self.folder / shard.index_file, None)
+        self._first_token = [0, *accumulate(shard.tokens for shard in self.manifest.shards)]
+        self._first_document = [0, *accumulate(shard.documents for shard in self.manifest.shards)]
+
+    def tokens(self, first: int, length: int) -> Array:
+        """Return tokens `first` to `first + length` of the corpus, int64 [length].
+
+        Raises RangeError outside the corpus, CorpusError where a file is short or holds an id outside the vocabulary.
+        """
+        return self._gather(first, length, self._shard_tokens)
+
+    def documents(self, first: int, length: int) -> Array:
+        """Return, for each of the tokens `first` to `first + length`, the number of its document in the corpus, int64 [length]."""
+        return self._gather(first, length, self._shard_documents)
+
+    def document(self, number: int) -> tuple[int, int]:
+        """Return (first token, length) of a document; raises RangeError outside the corpus."""
+        if not 0 <= number < self.manifest.documents:
+            raise RangeError(f"expected a document from 0 to {self.manifest.documents - 1} of {self.folder}, found {number}")
+        shard = int(np.searchsorted(self._first_document, number, side="right")) - 1
+        starts, k = self._starts[shard], number - self._first_document[shard]
+        end = int(starts[k + 1]) if k + 1 < len(starts) else self.manifest.shards[shard].tokens
+        return self._first_token[shard] + int(starts[k]), end - int(starts[k])
+
+    def _gather(self, first: int, length: int, read: Callable[[int, int, int], Array]) -> Array:
+        if not 0 <= first <= first + length <= self.manifest.tokens:
+            raise RangeError(f"expected tokens from 0 to {self.manifest.tokens} of {self.folder}, found {first} to {first + length}")
+        pieces = []
+        shard = int(np.searchsorted(self._first_token, first, side="right")) - 1
+        while length:
+            begin = first - self._first_token[shard]
+            count = min(length, self.manifest.shards[shard].tokens - begin)
+            pieces.append(read(shard, begin, count))
+            first, length, shard = first + count, length - count, shard + 1
+        return np.concatenate(pieces).astype(np.int64) if pieces else np.empty(0, np.int64)
+
+    def _shard_tokens(self, number: int, begin: int, count: int) -> Array:
+        path, dtype = self.folder / self.manifest.shards[number].file, self.manifest.token_dtype
+        try:
+            found = np.fromfile(path, dtype, count, offset=begin * dtype.itemsize)
+        except OSError as reason:
+            raise CorpusError(
+                f"cannot read {count} tokens at byte {begin * dtype.itemsize} of {path}: {reason.strerror or reason}"
+            ) from reason
+        if len(found) < count:
+            raise CorpusError(
+                f"{path}: expected {count} tokens at byte {begin * dtype.itemsize}, found {len(found)}; the file changed since it was opened, restore it"
+            )
+        if int(found.max()) >= self.manifest.vocab_size:
+            at = int(np.argmax(found >= self.manifest.vocab_size))
+            raise CorpusError(
+                f"{path}: expected ids below the vocabulary's size {self.manifest.vocab_size}, found {found[at]} at byte {(begin + at) * dtype.itemsize}; "
+                "run `fivepoint verify` and restore the corpus"
+            )
+        return found
+
+    def _shard_documents(self, number: int, begin: int, count: int) -> Array:
+        # Of several documents that start at one token all but the last are empty, and side="right" steps over them.
+        local = np.searchsorted(self._starts[number], np.arange(begin, begin + count), side="right") - 1
+        return local + self._first_document[number]
+
+    @cached_property
+    def _starts(self) -> list[Array]:
+        return [_load_index(self.folder / shard.index_file, shard) for shard in self.manifest.shards]
+
+
+def _expect_size(path: Path, size: int | None) -> None:
+    try:
+        found = path.stat().st_size
+    except OSError as reason:
+        raise CorpusError(f"cannot open {path}: {reason.strerror or reason}; restore it, or run `fivepoint verify`") from reason
+    if size is not None and found != size:
+        raise CorpusError(
+            f"{path}: expected {size} bytes, found {found}; the file is {'cut short' if found < size else 'longer than it was'}, restore it from a copy"
+        )
+
+
+def _load_index(path: Path, shard: Shard) -> Array:
+    try:
+        starts: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as reason:
+        raise CorpusError(f"{path} is not a document index: {reason}; restore it from a copy") from reason
+    if starts.dtype != np.dtype("<i8") or starts.shape != (shard.documents,) or starts[0] != 0 or starts[-1] > shard.tokens:
+        raise CorpusError(
+            f"{path}: expected {shard.documents} document starts (int64) from 0 to at most {shard.tokens}, "
+            f"found {starts.dtype} {starts.shape}; run `fivepoint verify` and restore it"
+        )
+    return starts

@@ -1,0 +1,67 @@
+"""Steps and ranks: which positions a step, a dp rank and a micro-batch hold (A7; C2, C4.3)."""
+
+from collections.abc import Sequence
+
+from ..errors import UsageError
+
+BatchSizes = Sequence[tuple[int, int]]
+
+
+def batch_size_at(batch_sizes: BatchSizes, consumed: int) -> int:
+    """Return B of the step that begins at `consumed`: the size of the last pair (from, size) with from <= consumed."""
+    return next(size for start, size in reversed(batch_sizes) if start <= consumed)
+
+
+def step_of(batch_sizes: BatchSizes, length: int, position: int) -> tuple[int, int, int] | None:
+    """Return (number, first position, B) of the step that serves `position`; None for one that no step serves, at the run's end.
+
+    Steps are numbered from 0; one entry of `batch_sizes` costs constant time, however many steps it covers.
+    """
+    number = begin = 0
+    for i, (_, size) in enumerate(batch_sizes):
+        end = batch_sizes[i + 1][0] if i + 1 < len(batch_sizes) else length
+        steps = max(0, -(-(end - begin) // size))
+        if position < begin + steps * size:
+            ahead = (position - begin) // size
+            first = begin + ahead * size
+            return (number + ahead, first, size) if first + size <= length else None
+        number, begin = number + steps, begin + steps * size
+    return None
+
+
+def step_count(batch_sizes: BatchSizes, length: int) -> tuple[int, int]:
+    """Return (number of whole steps in the run, positions at its end that no step serves)."""
+    number = begin = 0
+    for i, (_, size) in enumerate(batch_sizes):
+        end = min(length, batch_sizes[i + 1][0]) if i + 1 < len(batch_sizes) else length
+        begun = max(0, -(-(end - begin) // size))
+        whole = min(begun, (length - begin) // size)
+        number, begin = number + whole, begin + whole * size
+        if whole < begun:
+            break
+    return number, length - begin
+
+
+def steps_before(batch_sizes: BatchSizes, length: int, consumed: int) -> int | None:
+    """Return how many steps were committed when a run from 0 stands at `consumed`; None where no step ends there."""
+    if consumed == 0:
+        return 0
+    found = step_of(batch_sizes, length, consumed - 1)
+    return found[0] + 1 if found and found[1] + found[2] == consumed else None
+
+
+def accumulation_for(batch_size: int, dp_size: int, micro_batch: int) -> int:
+    """Return batch_size / (dp_size * micro_batch); raises UsageError where it is no whole number (C2.7)."""
+    if batch_size % (dp_size * micro_batch):
+        raise UsageError(
+            f"expected a batch size that dp_size * micro_batch = {dp_size} * {micro_batch} = {dp_size * micro_batch} divides, found {batch_size}; "
+            "choose another micro_batch or number of ranks"
+        )
+    return batch_size // (dp_size * micro_batch)
+
+
+def micro_batches(consumed: int, batch_size: int, dp_size: int, micro_batch: int, dp_rank: int) -> list[range]:
+    """Return the positions of each micro-batch of `dp_rank` in the step that begins at `consumed`, in order of service."""
+    share = batch_size // dp_size
+    first = consumed + dp_rank * share
+    return [range(start, start + micro_batch) for start in range(first, first + share, micro_batch)]
