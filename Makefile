@@ -26,7 +26,7 @@ lint: .venv/installed | .path/fivepoint ## style, types, who imports whom, and t
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy -p fivepoint
-	.venv/bin/lint-imports importlinter.ini
+	.venv/bin/lint-imports --no-logo importlinter.ini
 	$(RUN) fivepoint.reference.vectors --check
 
 vectors: .venv/installed ## write spec/vectors again from reference ## make vectors && git diff spec/vectors
@@ -36,9 +36,12 @@ clean: ## remove all that the other targets make ## make clean && make setup
 	rm -rf .venv .path build dist fivepoint.egg-info demo .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# a virtual environment cannot be moved: after the checkout was, make it again
+$(shell [ "$$(cat .venv/installed 2>&1)" = "$$(pwd -P)" ] || rm -f .venv/installed)
+
 # torch comes first and by itself, so that no other package decides which build of it is installed
 .venv/installed: pyproject.toml constraints.txt setup.py
-	@if ! .venv/bin/python -c "" 2>/dev/null; then \
+	@if ! .venv/bin/python -c "" 2>/dev/null || ! grep -qF "$$(pwd -P)/.venv" .venv/pyvenv.cfg; then \
 	    for python in python3.11 python3; do $$python -c "" 2>/dev/null && break; done; \
 	    $$python -c "import sys; sys.exit(sys.version_info < (3, 11))" \
 	        || { echo "make setup needs Python 3.11 or newer, found $$($$python --version 2>&1)" >&2; exit 1; }; \
@@ -48,7 +51,7 @@ clean: ## remove all that the other targets make ## make clean && make setup
 	@echo "installing torch and the rest into .venv; the first time this takes some minutes"
 	.venv/bin/python -m pip install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
 	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[prepare,train,dev]'
-	@touch $@
+	@pwd -P > $@
 
 # through this link type checkers see the checkout, whatever its name, as the package fivepoint
 .path/fivepoint:
