@@ -68,3 +68,9 @@ class UsageError(FivepointError, RuntimeError):
     """The loader was called in an order, or with sizes, that the contract excludes."""
 
     exit_code = 9
+
+
+class OutputError(FivepointError):
+    """A file could not be written; what was there before is as it was."""
+
+    exit_code = 10

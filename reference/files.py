@@ -4,12 +4,23 @@ import os
 import tempfile
 from pathlib import Path
 
+from ..errors import OutputError
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write `content` to `path` so that a crash at any moment leaves the old file or the new one, never a part.
 
-    Raises OSError where the folder cannot be written; the old file is then as it was.
+    Raises OutputError where that fails, on a full disk for one; the old file is then as it was.
     """
+    try:
+        _write(path, content)
+    except OSError as reason:
+        raise OutputError(
+            f"cannot write {path}: {reason.strerror or reason}; nothing was changed, make room or choose another place"
+        ) from reason
+
+
+def _write(path: Path, content: bytes) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -65,3 +65,14 @@ def micro_batches(consumed: int, batch_size: int, dp_size: int, micro_batch: int
     share = batch_size // dp_size
     first = consumed + dp_rank * share
     return [range(start, start + micro_batch) for start in range(first, first + share, micro_batch)]
+
+
+def position_after(batch_sizes: BatchSizes, steps: int) -> int:
+    """Return `consumed` after `steps` steps of a run without end."""
+    number = begin = 0
+    for i, (_, size) in enumerate(batch_sizes):
+        ahead = steps - number
+        if i + 1 < len(batch_sizes):
+            ahead = min(ahead, max(0, -(-(batch_sizes[i + 1][0] - begin) // size)))
+        number, begin = number + ahead, begin + ahead * size
+    return begin

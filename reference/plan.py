@@ -1,6 +1,7 @@
 """The plan of a run: everything decided ahead, its identity, and the answers it gives about any position (F3; C3.5, C4.8)."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -61,8 +62,16 @@ class Plan:
         return plan
 
     def save(self, path: str | Path) -> None:
-        """Write the plan's file, whole or not at all."""
-        write_whole(Path(path), json.dumps(self.to_json(), indent=2, ensure_ascii=False).encode("utf-8") + b"\n")
+        """Write the plan's file, whole or not at all; relative paths are written relative to its folder."""
+        path = Path(path)
+        paths = {name: tuple(self._path_from(path.parent, item) for item in items) for name, items in self.paths.items()}
+        value = replace(self, paths=paths).to_json()
+        write_whole(path, json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8") + b"\n")
+
+    def _path_from(self, folder: Path, path: str) -> str:
+        if Path(path).is_absolute() or folder.resolve() == self.folder.resolve():
+            return path
+        return os.path.relpath((self.folder / path).resolve(), folder.resolve())
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of formats.md, F3; what is empty and may be left out is left out."""

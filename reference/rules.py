@@ -1,6 +1,7 @@
 """What every plan, a cut included, must be beyond its schema: one normal form, so that one decision has one hash (F3; C1.9, C1.12)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def check(plan: "Plan", where: str) -> None:
 
 def _sources(plan: "Plan", where: str) -> None:
     names = [source.name for source in plan.sources]
-    for first, second in zip(names, names[1:], strict=False):
+    for first, second in pairwise(names):
         if first == second:
             raise PlanError(f"{where}: expected each source once, found {first!r} twice")
         # Code points sort as UTF-8 bytes do.
@@ -112,6 +113,6 @@ def _ascending(pairs: Sequence[tuple[int, int]], where: str) -> None:
     for at, count in pairs:
         if count < 1:
             raise PlanError(f"{where}: expected a count of at least 1, found {count} at {at}")
-    for (first, _), (second, _) in zip(pairs, pairs[1:], strict=False):
+    for (first, _), (second, _) in pairwise(pairs):
         if first >= second:
             raise PlanError(f"{where}: expected strictly ascending positions, found {second} after {first}")

@@ -24,6 +24,10 @@ class Skips:
         """Samples passed over in the phase."""
         return self._passed[-1]
 
+    def passed_over(self) -> list[tuple[int, int]]:
+        """Return the runs of local positions that are passed over, each as (first, one past the last)."""
+        return [(first, first + end - begin) for first, begin, end in zip(self._first, self._passed, self._passed[1:], strict=True)]
+
     def local(self, position: int) -> int:
         """Return q of the sample served at `position`."""
         return position - self._start + self._passed[bisect_right(self._at, position)]
