@@ -29,10 +29,13 @@ def epochs(plan: "Plan", name: str) -> Fraction:
 
 
 def repeats_in_step(plan: "Plan", number: int, phase: int, batch_size: int) -> bool:
-    """Return whether some `batch_size` samples taken one after the other in `phase` hold more draws of source `number` than it has windows."""
+    """Return whether some `batch_size` samples taken one after the other in `phase` hold more draws of source `number` than it has
+    windows.
+    """
     stretch = plan.resolver.stretches[phase]
     blend, windows = stretch.blend, plan.sources[number].window_count(stretch.grid)
-    # A run of B samples holds a source's share of them and a few more (at most 4.4, with rule furthest-behind): that settles all but small sources.
+    # A run of B samples holds a source's share of them and a few more (at most 4.4, with rule furthest-behind): that settles all but
+    # small sources.
     if windows >= batch_size * blend.weights[number] // blend.period + 6:
         return False
     # The draws of one period begin every run there is.
@@ -69,7 +72,8 @@ def _sign_off(plan: "Plan", names: list[str]) -> None:
     signed = any((budget := plan.budgets.get(name)) and budget.repeats_signed_off for name in names)
     if passes > EPOCHS_WITHOUT_SIGN_OFF and not signed:
         raise BudgetError(
-            f"source {names[0]!r} is passed through {float(passes):.2f} times, and above {EPOCHS_WITHOUT_SIGN_OFF} somebody signs off on it; "
+            f"source {names[0]!r} is passed through {float(passes):.2f} times, and above {EPOCHS_WITHOUT_SIGN_OFF} somebody signs "
+            "off on it; "
             f'lower its weight, or say who accepts it and why: repeats_signed_off = "..."\n{_table(plan, names)}'
         )
 
@@ -96,7 +100,8 @@ def _drawn(plan: "Plan", number: int, name: str) -> None:
     )
     if plan.resolver.draws[number] == 0 and share >= 1:
         raise PlanError(
-            f"source {name!r} has a share of {float(share):.2f} samples over the run and is never drawn, because each phase ends before its turn; "
+            f"source {name!r} has a share of {float(share):.2f} samples over the run and is never drawn, because each phase ends "
+            "before its turn; "
             "lengthen a phase, or raise its weight"
         )
 
@@ -110,6 +115,8 @@ def _repeats_in_step(plan: "Plan", number: int, name: str) -> None:
     for phase in range(len(plan.phases)):
         if repeats_in_step(plan, number, phase, largest):
             raise PlanError(
-                f"source {name!r} has {windows} window{'s' * (windows != 1)} and is drawn more often in one step of {largest} samples in phase {phase}, "
-                "so one step trains a sample twice; lower its weight, form a union, or say who accepts it and why: repeats_in_step_signed_off"
+                f"source {name!r} has {windows} window{'s' * (windows != 1)} and is drawn more often in one step of {largest} "
+                f"samples in phase {phase}, "
+                "so one step trains a sample twice; lower its weight, form a union, or say who accepts it and why: "
+                "repeats_in_step_signed_off"
             )

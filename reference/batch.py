@@ -116,12 +116,15 @@ class BatchReader:
 
 
 def open_corpora(plan: Plan) -> dict[tuple[str, str], CorpusReader]:
-    """Open every corpus of the plan; the key is (source, corpus). Raises CorpusError for data that is missing or is not the plan's (C3.6)."""
+    """Open every corpus of the plan; the key is (source, corpus). Raises CorpusError for data that is missing or is not the plan's
+    (C3.6).
+    """
     readers = {}
     for source in plan.sources:
         if source.name not in plan.paths:
             raise CorpusError(
-                f"expected the plan to say where source {source.name!r} lies, found no paths for it; add them to the plan's file (they are in no hash)"
+                f"expected the plan to say where source {source.name!r} lies, found no paths for it; add them to the plan's file "
+                "(they are in no hash)"
             )
         for corpus, path in zip(source.corpora, plan.paths[source.name], strict=True):
             readers[source.name, corpus.name] = CorpusReader(Path(plan.folder, path), corpus.manifest)

@@ -73,7 +73,9 @@ class Blend:
         return [cycles * weight + int(partial[i]) for i, weight in enumerate(self.weights)]
 
     def counts_by_class(self, classes: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
-        """Return how often each source is drawn at the positions of one period that are equal modulo `classes`: int64 [classes, sources]."""
+        """Return how often each source is drawn at the positions of one period that are equal modulo `classes`: int64 [classes,
+        sources].
+        """
         counts = np.zeros((classes, len(self.weights)), np.int64)
         np.add.at(counts, (np.arange(len(self._source)) % classes, self._source), 1)
         return counts

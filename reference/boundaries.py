@@ -23,7 +23,9 @@ def position_ids(documents: Array) -> Array:
 
 
 def loss_mask(documents: Array) -> Array:
-    """Return, for the documents [b, l + 1] of inputs and last target, whether each target lies in its input's document: bool [b, l] (D0.7)."""
+    """Return, for the documents [b, l + 1] of inputs and last target, whether each target lies in its input's document: bool [b, l]
+    (D0.7).
+    """
     mask: Array = documents[:, 1:] == documents[:, :-1]
     return mask
 

@@ -33,7 +33,8 @@ def accept(plan: Plan, state: dict[str, Any], override: str | None = None) -> tu
     _expect_sound(state)
     if consumed > plan.length:
         raise CheckpointError(
-            f"expected a checkpoint within the plan's {plan.length} positions, found consumed = {consumed}; resume it with the plan that wrote it, or with a longer one"
+            f"expected a checkpoint within the plan's {plan.length} positions, found consumed = {consumed}; resume it with the plan "
+            "that wrote it, or with a longer one"
         )
     past = plan.cut(consumed).to_json()
     if digest(past) == state["prefix_hash"]:
@@ -43,7 +44,8 @@ def accept(plan: Plan, state: dict[str, Any], override: str | None = None) -> tu
         return consumed, state["step"], fields
     shown = "; ".join(fields[:5]) + (f"; and {len(fields) - 5} more" if len(fields) > 5 else "")
     raise CheckpointError(
-        f"the checkpoint, at consumed = {consumed}, was written under another past than this plan's: {shown}; resume it with the plan that wrote it (plan_hash {state['plan_hash']})",
+        f"the checkpoint, at consumed = {consumed}, was written under another past than this plan's: {shown}; resume it with the "
+        f"plan that wrote it (plan_hash {state['plan_hash']})",
         fields=tuple(field.partition(":")[0] for field in fields),
     )
 

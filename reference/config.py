@@ -113,7 +113,8 @@ def _phases(config: Mapping[str, Any], units: Units, length: int, where: str) ->
         end = units.samples(phase["until"], f"{here}: until")
         if not start < end <= length:
             raise ConfigError(
-                f"{here}: expected until to lie after sample {start} and at most at {length}, the run's end, found {phase['until']!r} = {end}"
+                f"{here}: expected until to lie after sample {start} and at most at {length}, the run's end, found "
+                f"{phase['until']!r} = {end}"
             )
         if unknown := sorted(set(phase["weights"]) - set(sources)):
             raise ConfigError(f"{here}: expected weights of the sources {', '.join(sources)}, found {unknown[0]!r}")

@@ -79,12 +79,14 @@ class CorpusReader:
             ) from reason
         if len(found) < count:
             raise CorpusError(
-                f"{path}: expected {count} tokens at byte {begin * dtype.itemsize}, found {len(found)}; the file changed since it was opened, restore it"
+                f"{path}: expected {count} tokens at byte {begin * dtype.itemsize}, found {len(found)}; the file changed since it "
+                "was opened, restore it"
             )
         if int(found.max()) >= self.manifest.vocab_size:
             at = int(np.argmax(found >= self.manifest.vocab_size))
             raise CorpusError(
-                f"{path}: expected ids below the vocabulary's size {self.manifest.vocab_size}, found {found[at]} at byte {(begin + at) * dtype.itemsize}; "
+                f"{path}: expected ids below the vocabulary's size {self.manifest.vocab_size}, found {found[at]} at byte "
+                f"{(begin + at) * dtype.itemsize}; "
                 "run `fivepoint verify` and restore the corpus"
             )
         return found
@@ -106,7 +108,8 @@ def _expect_size(path: Path, size: int | None) -> None:
         raise CorpusError(f"cannot open {path}: {reason.strerror or reason}; restore it, or run `fivepoint verify`") from reason
     if size is not None and found != size:
         raise CorpusError(
-            f"{path}: expected {size} bytes, found {found}; the file is {'cut short' if found < size else 'longer than it was'}, restore it from a copy"
+            f"{path}: expected {size} bytes, found {found}; the file is {'cut short' if found < size else 'longer than it was'}, "
+            "restore it from a copy"
         )
 
 

@@ -13,7 +13,8 @@ from .plan import Plan
 
 
 class Loader:
-    """Serves the plan's positions to one dp rank, step by step. All tensor, pipeline and context parallel peers open it with the same `dp_rank`.
+    """Serves the plan's positions to one dp rank, step by step. All tensor, pipeline and context parallel peers open it with the same
+    `dp_rank`.
 
     `for step in loader: for batch in step: ...; loader.commit()`. It ends when no whole step is left; `complete` is then true.
     """
@@ -33,18 +34,22 @@ class Loader:
     ) -> None:
         """Open the corpora of the plan and, with `checkpoint` (a `state_dict`), go on where it stands.
 
-        `accumulation` is derived where the plan has batch sizes, and 1 where neither says otherwise. `boundaries` names what a batch holds beside its tokens:
-        any of "document_ids", "position_ids", "loss_mask", "cu_seqlens". `log` is called with each line of the run log (F5); give it on one rank only.
+        `accumulation` is derived where the plan has batch sizes, and 1 where neither says otherwise. `boundaries` names what a batch
+        holds beside its tokens:
+        any of "document_ids", "position_ids", "loss_mask", "cu_seqlens". `log` is called with each line of the run log (F5); give it on
+        one rank only.
         `override` is the reason for going on from a checkpoint of another past, which is refused otherwise.
 
-        Raises PlanError (BudgetError) for a plan that may not be run, CorpusError for data that is not the plan's, CheckpointError for a state that is not,
+        Raises PlanError (BudgetError) for a plan that may not be run, CorpusError for data that is not the plan's, CheckpointError for
+        a state that is not,
         UsageError for sizes that do not fit.
         """
         if device != "cpu":
             raise UsageError(f'expected device="cpu", the only one that the reference serves, found {device!r}')
         if not 0 <= dp_rank < dp_size or micro_batch < 1 or (accumulation is not None and accumulation < 1):
             raise UsageError(
-                f"expected dp_rank in [0, dp_size), micro_batch >= 1 and accumulation >= 1, found {dp_rank}, {dp_size}, {micro_batch} and {accumulation}"
+                f"expected dp_rank in [0, dp_size), micro_batch >= 1 and accumulation >= 1, found {dp_rank}, {dp_size}, "
+                f"{micro_batch} and {accumulation}"
             )
         plan.admit()
         self.plan = plan
@@ -101,7 +106,8 @@ class Loader:
             raise UsageError("expected a step to commit, found none; ask for the next one first")
         if applied and step.remaining:
             raise UsageError(
-                f"expected all {step.accumulation} micro-batches of step {step.number} to be taken before commit(), found {step.remaining} left"
+                f"expected all {step.accumulation} micro-batches of step {step.number} to be taken before commit(), found "
+                f"{step.remaining} left"
             )
         self.consumed += step.batch_size
         self.steps += 1
@@ -141,7 +147,8 @@ class Loader:
             derived = partition.accumulation_for(size, self.dp_size, self.micro_batch)
             if self._accumulation not in (None, derived):
                 raise UsageError(
-                    f"expected accumulation {derived} for the plan's batch size {size} = {self.dp_size} ranks * {self.micro_batch} * accumulation, "
+                    f"expected accumulation {derived} for the plan's batch size {size} = {self.dp_size} ranks * {self.micro_batch} "
+                    "* accumulation, "
                     f"found {self._accumulation}; leave it out, and it follows from the plan"
                 )
 

@@ -30,8 +30,10 @@ def run_deviations(plan: Plan) -> dict[str, Fraction]:
 def rank_shares(plan: Plan, dp_size: int) -> list[dict[str, Any]]:
     """Return the (phase, source) whose share differs between the dp ranks, with the lowest and the highest rank.
 
-    A periodic blend cut into equal slices can give one rank more of a source for ever: harmless for averaged gradients, not for per-rank losses.
-    Phases shorter than a period of their blend, or in which no step begins, are left out; so are batch sizes that `dp_size` does not divide.
+    A periodic blend cut into equal slices can give one rank more of a source for ever: harmless for averaged gradients, not for per-
+    rank losses.
+    Phases shorter than a period of their blend, or in which no step begins, are left out; so are batch sizes that `dp_size` does not
+    divide.
     """
     found = []
     for number, stretch in enumerate(plan.resolver.stretches):
@@ -59,7 +61,8 @@ def rank_shares(plan: Plan, dp_size: int) -> list[dict[str, Any]]:
 def _shares(stretch: Stretch, offset: int, batch_size: int, dp_size: int) -> list[list[Fraction]]:
     """Return the share of each source on each rank, for steps of `batch_size` of which one begins at local position `offset`."""
     blend = stretch.blend
-    # Steps visit the classes of local positions modulo gcd(period, B) in the same way every time, and within a class every residue equally often.
+    # Steps visit the classes of local positions modulo gcd(period, B) in the same way every time, and within a class every residue
+    # equally often.
     classes = gcd(blend.period, batch_size)
     counts = blend.counts_by_class(classes)
     place = (np.arange(batch_size) + offset) % classes

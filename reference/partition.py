@@ -54,7 +54,8 @@ def accumulation_for(batch_size: int, dp_size: int, micro_batch: int) -> int:
     """Return batch_size / (dp_size * micro_batch); raises UsageError where it is no whole number (C2.7)."""
     if batch_size % (dp_size * micro_batch):
         raise UsageError(
-            f"expected a batch size that dp_size * micro_batch = {dp_size} * {micro_batch} = {dp_size * micro_batch} divides, found {batch_size}; "
+            f"expected a batch size that dp_size * micro_batch = {dp_size} * {micro_batch} = {dp_size * micro_batch} divides, found "
+            f"{batch_size}; "
             "choose another micro_batch or number of ranks"
         )
     return batch_size // (dp_size * micro_batch)

@@ -17,7 +17,9 @@ class Permutation:
     """
 
     def __init__(self, n: int, seed: int, *key: int) -> None:
-        """Prepare the permutation of n items for a seed and key words, each from 0 to 2^64 - 1; raises RangeError for n outside 1 ... 2^48."""
+        """Prepare the permutation of n items for a seed and key words, each from 0 to 2^64 - 1; raises RangeError for n outside 1 ...
+        2^48.
+        """
         if not 1 <= n <= LARGEST:
             raise RangeError(f"expected a permutation of 1 to 2^48 items, found n = {n}")
         self.n = n

@@ -118,7 +118,9 @@ class Plan:
         return digest(self.cut(consumed).to_json())
 
     def admit(self) -> None:
-        """Raise PlanError or BudgetError where the plan asks for more of a source than its budget and sign-offs allow (C1.4, C1.5, C1.11, C1.12)."""
+        """Raise PlanError or BudgetError where the plan asks for more of a source than its budget and sign-offs allow (C1.4, C1.5,
+        C1.11, C1.12).
+        """
         admission.check(self)
 
     @property

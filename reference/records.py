@@ -88,7 +88,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Sample:
-    """What stands at a position: draw number `draw` of `source`, which is `offset` of its `epoch`, the window it maps to, and its tokens."""
+    """What stands at a position: draw number `draw` of `source`, which is `offset` of its `epoch`, the window it maps to, and its
+    tokens.
+    """
 
     position: int
     phase: int

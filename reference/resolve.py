@@ -90,7 +90,8 @@ class Resolver:
         return stretch.skips.served(stretch.blend.position(number, draw - stretch.base[number]))
 
     def where(self, source: str, corpus: str, first: int, last: int) -> list[int]:
-        """Return, ascending, every position whose sample holds one of the tokens `first` to `last`, inclusive, of a corpus, as input or target.
+        """Return, ascending, every position whose sample holds one of the tokens `first` to `last`, inclusive, of a corpus, as input or
+        target.
 
         Raises RangeError for an unknown source or corpus, and for tokens that the corpus does not have.
         """

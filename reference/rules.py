@@ -34,7 +34,8 @@ def check(plan: "Plan", where: str) -> None:
     for source in plan.sources:
         if source.name in plan.paths and len(plan.paths[source.name]) != len(source.corpora):
             raise PlanError(
-                f"{where}: paths of {source.name!r}: expected {len(source.corpora)}, one for each corpus, found {len(plan.paths[source.name])}"
+                f"{where}: paths of {source.name!r}: expected {len(source.corpora)}, one for each corpus, found "
+                f"{len(plan.paths[source.name])}"
             )
 
 
@@ -50,7 +51,8 @@ def _sources(plan: "Plan", where: str) -> None:
         corpora = [corpus.name for corpus in source.corpora]
         if len(set(corpora)) < len(corpora):
             raise PlanError(
-                f"{where}: expected corpora of source {source.name!r} with different names, found {corpora}; prepare one again under another name"
+                f"{where}: expected corpora of source {source.name!r} with different names, found {corpora}; prepare one again "
+                "under another name"
             )
 
 
@@ -75,7 +77,8 @@ def _phases(plan: "Plan", where: str) -> None:
             if known[name].window_count(phase.grid) < 1:
                 tokens = ", ".join(str(corpus.tokens) for corpus in known[name].corpora)
                 raise PlanError(
-                    f"{here}: expected source {name!r} to hold a window of {phase.grid + 1} tokens, found corpora of {tokens} tokens; take it out"
+                    f"{here}: expected source {name!r} to hold a window of {phase.grid + 1} tokens, found corpora of {tokens} "
+                    "tokens; take it out"
                 )
             if known[name].window_count(phase.grid) > LARGEST:
                 raise PlanError(
@@ -84,7 +87,8 @@ def _phases(plan: "Plan", where: str) -> None:
         unused -= set(phase.weights)
     if unused:
         raise PlanError(
-            f"{where}: expected every source to have a positive weight in some phase, found none for {min(unused)!r}; give it one or take it out"
+            f"{where}: expected every source to have a positive weight in some phase, found none for {min(unused)!r}; give it one "
+            "or take it out"
         )
 
 
@@ -104,7 +108,8 @@ def _one_collection_once(plan: "Plan", where: str) -> None:
             for content, corpus in holders[name].items():
                 if content in seen:
                     raise PlanError(
-                        f"{where}: phase {number} weighs one corpus twice, {corpus!r} of source {name!r} is in {seen[content]}; take one of them out"
+                        f"{where}: phase {number} weighs one corpus twice, {corpus!r} of source {name!r} is in {seen[content]}; "
+                        "take one of them out"
                     )
                 seen[content] = f"source {name!r}"
 

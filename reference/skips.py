@@ -17,7 +17,7 @@ class Skips:
         self._at = [at for at, _ in pairs]
         self._passed = [0, *accumulate(count for _, count in pairs)]
         # Where each run of passed-over samples begins, as local positions.
-        self._first = [at - start + passed for at, passed in zip(self._at, self._passed, strict=False)]
+        self._first = [at - start + passed for at, passed in zip(self._at, self._passed[:-1], strict=True)]
 
     @property
     def total(self) -> int:
@@ -26,7 +26,7 @@ class Skips:
 
     def passed_over(self) -> list[tuple[int, int]]:
         """Return the runs of local positions that are passed over, each as (first, one past the last)."""
-        return [(first, first + end - begin) for first, begin, end in zip(self._first, self._passed, self._passed[1:], strict=True)]
+        return [(first, first + end - begin) for first, begin, end in zip(self._first, self._passed[:-1], self._passed[1:], strict=True)]
 
     def local(self, position: int) -> int:
         """Return q of the sample served at `position`."""
