@@ -16,7 +16,5 @@ if not (ROOT / ".git").exists():
 
 def tracked(*patterns: str) -> list[str]:
     """Return the tracked files that exist, as paths relative to ROOT, in order; `patterns` are git's."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    listed = subprocess.run(["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, check=True, capture_output=True, text=True)
     return sorted(path for path in listed.stdout.split("\0") if path and (ROOT / path).exists())

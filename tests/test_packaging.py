@@ -15,6 +15,7 @@ import fivepoint
 pytestmark = pytest.mark.checkout
 
 FLOORS = {"audit", "conformance", "corpus", "fastpath", "reference", "spec", "trainers"}
+FILES = tracked()
 ROOT_FILES = {"__init__.py", "cli.py", "errors.py", "py.typed"}
 
 
@@ -37,7 +38,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def wheel(tmp_path_factory) -> Path:
     """The wheel, built from a copy of the tracked files in a folder that is not called fivepoint."""
     copy = tmp_path_factory.mktemp("wheel") / "a checkout of any name"
-    for path in tracked():
+    for path in FILES:
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, copy / path)
     run(sys.executable, "-P", "-m", "build", "--wheel", "--no-isolation", "--outdir", copy.parent, cwd=copy)
@@ -57,10 +58,11 @@ def test_nothing_but_fivepoint_lands_in_site_packages(contents):
 
 
 def test_the_wheel_holds_the_floors_and_nothing_else(contents):
-    expected = {f"fivepoint/{path}" for path in tracked() if path in ROOT_FILES or path.split("/")[0] in FLOORS}
+    expected = {f"fivepoint/{path}" for path in FILES if path in ROOT_FILES or path.split("/")[0] in FLOORS}
     found = {name for name in contents if name.startswith("fivepoint/")}
-    assert not expected - found, "tracked in a floor, yet not in the wheel: name it in setup.py, or move it elsewhere"
-    assert not found - expected, "in the wheel, yet of no floor: setup.py lets it in"
+    left_out, strays = sorted(expected - found), sorted(found - expected)
+    assert not left_out, f"tracked in a floor, yet not in the wheel: {left_out}; name them in setup.py, or move them"
+    assert not strays, f"in the wheel, yet not tracked in a floor: {strays}"
 
 
 def test_the_specification_is_in_the_wheel(contents):

@@ -90,16 +90,12 @@ def test_make_alone_explains_every_target():
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     shown = subprocess.run(["make"], cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
     for target in targets:
-        assert re.search(rf"^  make {target} +\S.*\n +example: make", shown, flags=re.MULTILINE), (
-            f"{target} is missing:\n{shown}"
-        )
+        assert re.search(rf"^  make {target} +\S.*\n +example: make", shown, flags=re.MULTILINE), f"{target} is missing:\n{shown}"
 
 
 def test_setup_py_and_the_import_contracts_know_the_same_floors():
     tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
-    (floors,) = [
-        ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "FLOORS"
-    ]
+    (floors,) = [ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and n.targets[0].id == "FLOORS"]
     linter = configparser.ConfigParser()
     linter.read(ROOT / "importlinter.ini", encoding="utf-8")
     layers = linter["importlinter:contract:floors"]["layers"].split()
