@@ -29,12 +29,11 @@ def walk(plan: dict[str, Any], corpora: Corpora) -> list[Sample]:
     return [sample for sample, served in taken(plan, corpora) if served]
 
 
-def taken(plan: dict[str, Any], corpora: Corpora) -> list[tuple[Sample, bool]]:
-    """Return every sample that the run takes from its sources, and whether it is served or passed over."""
+def taken(plan: dict[str, Any], corpora: Corpora) -> Iterator[tuple[Sample, bool]]:
+    """Yield every sample that the run takes from its sources, and whether it is served or passed over."""
     names = sorted((source["name"] for source in plan["sources"]), key=str.encode)
     skips = dict(plan["skips"])
     drawn: dict[str, Iterator[Sample]] = {}
-    result: list[tuple[Sample, bool]] = []
     position = 0
     for phase in plan["phases"]:
         for name in phase["weights"]:
@@ -42,10 +41,9 @@ def taken(plan: dict[str, Any], corpora: Corpora) -> list[tuple[Sample, bool]]:
         schedule = turns([phase["weights"].get(name, 0) for name in names], phase["rule"])
         for _ in range(phase["length"]):
             for _ in range(skips.get(position, 0)):
-                result.append((next(drawn[names[next(schedule)]]), False))
-            result.append((next(drawn[names[next(schedule)]]), True))
+                yield next(drawn[names[next(schedule)]]), False
+            yield next(drawn[names[next(schedule)]]), True
             position += 1
-    return result
 
 
 def draws(name: str, corpora: list[Corpus], seq_len: int, seed: int) -> Iterator[Sample]:
