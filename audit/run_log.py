@@ -1,0 +1,209 @@
+"""The run log: one JSON line for each committed step, safe against a torn last line (formats.md, F5; C4.9, C4.11)."""
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..errors import OutputError, RunLogError
+from ..reference.canonical import parse_json
+from ..reference.files import sync_folder
+from ..reference.schema import validate
+
+Record = dict[str, Any]
+
+BLOCK = 1 << 16
+
+
+class RunLog:
+    """A run log opened for appending, by one process at a time. `Loader(log=run_log.write)` writes a line a step.
+
+    Each line reaches the disk before `write` returns: a checkpoint written after the step is then never ahead of the log, not even after a
+    power failure. That costs a flush to disk (milliseconds) a step. With `fsync_every=n` only each n-th line waits for it: a killed process
+    still loses nothing, a machine that fails may lose the last n - 1 lines.
+    """
+
+    def __init__(self, path: str | Path, fsync_every: int = 1) -> None:
+        """Open the log, or begin one. Every line is read (some 50 seconds a million); a torn last one is cut off, `torn` bytes of it.
+
+        Raises RunLogError, and changes nothing, where another process writes the log or a line is no record,
+        OutputError where it cannot be written.
+        """
+        self.path = Path(path)
+        self.torn = 0
+        self._fsync_every, self._waiting = fsync_every, 0
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        except OSError as reason:
+            raise OutputError(f"cannot write {self.path}: {reason.strerror or reason}; correct the path or the rights") from reason
+        try:
+            self._lock()
+            for _ in read(self.path):
+                pass
+            self._cut_torn_line()
+            sync_folder(self.path.parent)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Append one record, whole or not at all.
+
+        Raises RunLogError for a record that F5 does not know, OutputError where the disk does not take it; the log is then as it was.
+        """
+        value = dict(record)
+        _check(value, f"a record for {self.path}")
+        line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
+        before = os.fstat(self._file).st_size
+        try:
+            _write_all(self._file, line)
+            self._waiting += 1
+            if self._waiting >= self._fsync_every:
+                self._flush()
+        except OSError as reason:
+            os.ftruncate(self._file, before)
+            raise OutputError(
+                f"cannot write {self.path}: {reason.strerror or reason}; the line of this step is not in it, make room and resume"
+            ) from reason
+
+    def close(self) -> None:
+        """Flush what waits, and let another process write the log."""
+        if self._file >= 0:
+            try:
+                self._flush()
+            finally:
+                os.close(self._file)
+                self._file = -1
+
+    def __enter__(self) -> "RunLog":
+        """Return the log, closed at the end of the `with` block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close the log."""
+        self.close()
+
+    def _lock(self) -> None:
+        # The lock is the kernel's: it ends with the process, however that ends, and leaves no file.
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as reason:
+            raise RunLogError(
+                f"{self.path} is being written by another process; give log= on one rank only, or choose another file"
+            ) from reason
+
+    def _cut_torn_line(self) -> None:
+        size = os.fstat(self._file).st_size
+        whole = _end_of_last_line(self._file, size)
+        self.torn = size - whole
+        if self.torn:
+            os.ftruncate(self._file, whole)
+            os.fsync(self._file)
+            logging.getLogger(__name__).warning(
+                "%s ended in a torn line of %d bytes, left by a crash; it was cut off, and the log goes on after the last whole line",
+                self.path,
+                self.torn,
+            )
+
+    def _flush(self) -> None:
+        if self._waiting:
+            os.fsync(self._file)
+            self._waiting = 0
+
+
+def read(path: str | Path) -> Iterator[Record]:
+    """Yield the records of a log one by one, in the order of the file, without a torn last line; of lines with one `step` the last counts.
+
+    Raises RunLogError for any other line that is not a record, with its number, and for a file that cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _parse(line, f"{path}, line {number}")
+    except OSError as reason:
+        raise RunLogError(f"cannot read the run log {path}: {reason.strerror or reason}; correct the path") from reason
+
+
+def find_step(path: str | Path, step: int) -> tuple[Record, bool]:
+    """Return the last record of `step`, and whether a later start from an earlier checkpoint undid it; one line at a time is in memory.
+
+    Raises RunLogError as `read` does, and where no line names the step.
+    """
+    found, undone = None, False
+    first, last = None, 0
+    for record in read(path):
+        if "event" in record:
+            undone = undone or (found is not None and record["step"] < step)
+            continue
+        first, last = min(first or record["step"], record["step"]), max(last, record["step"])
+        if record["step"] == step:
+            found, undone = record, False
+    if found is None:
+        held = f"steps between {first} and {last}" if first else "no step"
+        raise RunLogError(
+            f"expected a line of step {step} in the run log {path}, found {held}; give one of them, or the log of the run that served it"
+        )
+    return found, undone
+
+
+def _parse(line: bytes, where: str) -> Record:
+    try:
+        record = parse_json(line.decode("utf-8"))
+    except ValueError as reason:
+        raise RunLogError(
+            f"{where}: expected a record in JSON, found {_shown(line.decode('utf-8', 'backslashreplace'))} ({reason}); {ADVICE}"
+        ) from reason
+    try:
+        _check(record, where)
+    except RunLogError as reason:
+        raise RunLogError(f"{reason}; {ADVICE}") from None
+    found: Record = record
+    return found
+
+
+ADVICE = "restore the log from a copy, or take that line out"
+
+
+def _check(record: Any, where: str) -> None:
+    """Hold a record to its schema, and to what the schema cannot say: its step lies in the run and is shared evenly."""
+    try:
+        validate(record, "run_log", where, RunLogError)
+    except RunLogError as reason:
+        raise RunLogError(
+            f'{where}: expected a step\'s record or an event "opened" (formats.md, F5), found {_shown(str(record))}'
+        ) from reason
+    if "event" in record:
+        return
+    if record["batch_size"] > record["consumed"] or record["batch_size"] % (record["dp_size"] * record["micro_batch"]):
+        raise RunLogError(
+            f"{where}: expected a batch_size of at most consumed that dp_size * micro_batch divides, "
+            f"found {record['batch_size']}, {record['consumed']} and {record['dp_size']} * {record['micro_batch']}"
+        )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")
+
+
+def _end_of_last_line(file: int, size: int) -> int:
+    """Return how many of the first `size` bytes end in a newline; read from the end, a block at a time."""
+    end = size
+    while end:
+        begin = max(0, end - BLOCK)
+        at = os.pread(file, end - begin, begin).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+    return 0
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """Write all of `data`: the system may take less than it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]

@@ -1,0 +1,150 @@
+"""The run log: what a crash leaves of it, what is refused, and who may write it."""
+
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+from logs import lines, opened, step_record
+
+from fivepoint.audit import run_log
+from fivepoint.audit.run_log import RunLog, find_step, read
+from fivepoint.errors import OutputError, RunLogError
+
+pytestmark = pytest.mark.clause("C4.11")
+
+RECORDS = [opened(0), step_record(1), step_record(2, samples={"bücher": 4})]
+
+
+def test_what_is_written_is_read(tmp_path):
+    with RunLog(tmp_path / "run.jsonl") as log:
+        for record in RECORDS:
+            log.write(record)
+    assert list(read(tmp_path / "run.jsonl")) == RECORDS
+
+
+def test_a_log_cut_at_any_byte_of_its_last_line_is_read_and_written_on(tmp_path, caplog):
+    whole = lines(*RECORDS)
+    rest = lines(*RECORDS[:2])
+    path = tmp_path / "run.jsonl"
+    for size in range(len(rest), len(whole) + 1):
+        path.write_bytes(whole[:size])
+        caplog.clear()
+        kept = RECORDS if size == len(whole) else RECORDS[:2]
+        assert list(read(path)) == kept, f"read, cut at byte {size}"
+        with RunLog(path) as log:
+            log.write(step_record(3))
+        torn = 0 if size == len(whole) else size - len(rest)
+        assert log.torn == torn, f"cut at byte {size}"
+        assert len(caplog.records) == (torn > 0), f"a torn line is reported, cut at byte {size}"
+        assert list(read(path)) == [*kept, step_record(3)], f"written on, cut at byte {size}"
+
+
+def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines(RECORDS[0]) + b"\0" * (2 * run_log.BLOCK + 5))
+    RunLog(path).close()
+    assert path.read_bytes() == lines(RECORDS[0])
+
+
+@pytest.mark.parametrize(
+    "corrupt",
+    [
+        b"\n",
+        b"{}\n",
+        b"\0\0\0\n",
+        b'{"step": 1}\n',
+        b"\xff\xfe\n",
+        lines(step_record(1))[:40] + b"\n",
+        lines(step_record(1) | {"step": 1.5}),
+        lines(step_record(1) | {"prefix_hash": "c"}),
+        lines(step_record(1) | {"consumed": 3}),
+        lines(step_record(1) | {"micro_batch": 3}),
+    ],
+    ids=["empty", "no fields", "zeros", "fields missing", "not UTF-8", "cut", "a float", "hash", "before the start", "does not divide"],
+)
+def test_a_corrupt_line_in_the_middle_is_refused_by_its_number(tmp_path, corrupt):
+    path = tmp_path / "run.jsonl"
+    content = lines(*RECORDS) + corrupt + lines(step_record(3)) + b"torn"
+    path.write_bytes(content)
+    for use in (lambda: list(read(path)), lambda: find_step(path, 3), lambda: RunLog(path)):
+        with pytest.raises(RunLogError, match=r"line 4: expected .* restore the log from a copy"):
+            use()
+    assert path.read_bytes() == content, "a refused log stays as it is"
+
+
+def test_of_several_lines_with_one_step_the_last_counts(tmp_path):
+    path = tmp_path / "run.jsonl"
+    again = step_record(2, batch_size=6)
+    path.write_bytes(lines(opened(0), step_record(1), step_record(2), step_record(3), opened(1), again))
+    assert find_step(path, 1) == (step_record(1), False)
+    assert find_step(path, 2) == (again, False)
+    assert find_step(path, 3) == (step_record(3), True), "undone by the start at step 1, and never served again"
+
+
+def test_a_step_that_no_line_names_is_refused(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines(opened(4), step_record(5), step_record(6)))
+    with pytest.raises(RunLogError, match=r"step 7 .* found steps between 5 and 6"):
+        find_step(path, 7)
+    with pytest.raises(RunLogError, match="cannot read"):
+        find_step(tmp_path / "missing.jsonl", 1)
+
+
+def test_two_writers_at_once_are_refused(tmp_path):
+    path = tmp_path / "run.jsonl"
+    other = f"from fivepoint.audit.run_log import RunLog; RunLog({str(path)!r})"
+    with RunLog(path):
+        with pytest.raises(RunLogError, match="written by another process"):
+            RunLog(path)
+        done = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True)
+        assert "written by another process" in done.stderr
+    RunLog(path).close()
+
+
+def test_a_record_that_is_none_is_not_written(tmp_path):
+    with RunLog(tmp_path / "run.jsonl") as log, pytest.raises(RunLogError):
+        log.write(step_record(0))
+    assert (tmp_path / "run.jsonl").read_bytes() == b""
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(tmp_path, monkeypatch):
+    path, system_write = tmp_path / "run.jsonl", os.write
+
+    def full(file: int, data: memoryview) -> int:
+        if len(data) < 100:
+            raise OSError(28, "No space left on device")
+        return system_write(file, data[:50])
+
+    with RunLog(path) as log:
+        log.write(RECORDS[0])
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "write", full)
+            with pytest.raises(OutputError, match="No space left"):
+                log.write(RECORDS[1])
+        log.write(RECORDS[1])
+    assert list(read(path)) == RECORDS[:2]
+
+
+@pytest.mark.parametrize(("every", "flushes"), [(1, 7), (3, 3), (100, 1)])
+def test_lines_reach_the_disk_as_often_as_asked(tmp_path, monkeypatch, every, flushes):
+    log = RunLog(tmp_path / "run.jsonl", fsync_every=every)
+    flushed, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (flushed.append(file), fsync(file)))
+    for step in range(1, 8):
+        log.write(step_record(step))
+    log.close()
+    assert len(flushed) == flushes
+
+
+def test_memory_does_not_grow_with_the_log(tmp_path):
+    path = tmp_path / "run.jsonl"
+    peaks = []
+    for steps in (300, 3000):
+        path.write_bytes(lines(*(step_record(step) for step in range(1, steps + 1))))
+        tracemalloc.start()
+        assert find_step(path, steps)[0] == step_record(steps)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + (1 << 17), f"bytes at 300 and 3,000 lines: {peaks}"
