@@ -13,7 +13,7 @@ from ..errors import FivepointError
 def validate(value: Any, name: str, where: str, error: type[FivepointError]) -> None:
     """Raise `error` unless `value` fits the schema `name`; `where` names the file or object for the message."""
     if isinstance(value, dict):
-        known = spec.schema(name).get("properties", {})
+        known = _properties(name)
         for field in ("format", "version"):
             if field in known and value.get(field, known[field]["const"]) != known[field]["const"]:
                 raise error(
@@ -24,6 +24,12 @@ def validate(value: Any, name: str, where: str, error: type[FivepointError]) -> 
         _validator(name)(value)
     except JsonSchemaValueException as reason:
         raise error(f"{where}: {reason.message.replace('data', 'the value', 1)}, found {_short(reason.value)}") from None
+
+
+@cache
+def _properties(name: str) -> dict[str, Any]:
+    properties: dict[str, Any] = spec.schema(name).get("properties", {})
+    return properties
 
 
 @cache
