@@ -1,0 +1,283 @@
+"""A run's TOML file: what it compiles to, and what is refused with which sentence."""
+
+import json
+import shutil
+
+import pytest
+from corpora import Serial, write_corpus
+
+from fivepoint.errors import BudgetError, ConfigError, CorpusError, FivepointError, PlanError
+from fivepoint.reference.config import compile_run
+from fivepoint.reference.plan import Plan
+
+BASE = """
+seed = 7
+seq_len = 8
+samples = 100
+global_batch = 10
+[sources.web]
+path = "web"
+[sources.code]
+path = "code"
+max_epochs = 3
+[[phases]]
+until = "50%"
+weights = { web = 0.6, code = 0.4 }
+[[phases]]
+until = "100%"
+weights = { web = 1, code = 0.25 }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with the corpora web (99 windows of 8), code (24), docs (12) and short (none)."""
+    folder, serial = tmp_path_factory.mktemp("runs"), Serial()
+    for name, lengths in (("web", [100] * 8), ("code", [50] * 4), ("docs", [100]), ("short", [8])):
+        write_corpus(folder / name, serial.documents(lengths))
+    shutil.copytree(folder / "code", folder / "copy")
+    manifest = json.loads((folder / "copy" / "manifest.json").read_text())
+    (folder / "copy" / "manifest.json").write_text(json.dumps({**manifest, "name": "renamed"}))
+    return folder
+
+
+def compiled(folder, text):
+    (folder / "run.toml").write_text(text)
+    return compile_run(folder / "run.toml")
+
+
+def refusal(folder, text, kind=ConfigError):
+    with pytest.raises(kind) as caught:
+        compiled(folder, text)
+    message = str(caught.value)
+    assert isinstance(caught.value, FivepointError)
+    assert message.startswith(str(folder / "run.toml")) or kind is not ConfigError, message
+    return message
+
+
+def test_decimals_become_exact_integers_and_phases_follow_one_another(folder):
+    plan = compiled(folder, BASE)
+    assert [(phase.length, phase.weights) for phase in plan.phases] == [(50, {"code": 2, "web": 3}), (50, {"code": 1, "web": 4})]
+    assert [source.name for source in plan.sources] == ["code", "web"]
+    assert plan.batch_sizes == ((0, 10),)
+
+
+def test_the_order_in_which_sources_are_written_decides_nothing(folder):
+    swapped = BASE.replace('[sources.web]\npath = "web"\n', "").replace("[[phases]]", '[sources.web]\npath = "web"\n[[phases]]', 1)
+    assert compiled(folder, swapped).plan_hash == compiled(folder, BASE).plan_hash
+
+
+@pytest.mark.parametrize(
+    ("length", "samples"),
+    [
+        ('tokens = "0.0009M"', 112),
+        ("tokens = 807", 100),
+        ("samples = 100", 100),
+        ('samples = "0.1K"', 100),
+        ("steps = 10", 100),
+        ('steps = "0.01K"', 100),
+    ],
+)
+def test_length_in_any_unit(folder, length, samples):
+    assert compiled(folder, BASE.replace("samples = 100", length)).length == samples
+
+
+@pytest.mark.parametrize("until", ["50", '"50%"', '"50 samples"', '"400 tokens"', '"407 tokens"', '"5 steps"', '"50.99%"'])
+def test_until_in_any_unit(folder, until):
+    assert compiled(folder, BASE.replace('"50%"', until)).phases[0].length == 50
+
+
+def test_batch_ramp_counts_steps_by_its_sizes(folder):
+    ramp = BASE.replace("global_batch = 10", "").replace("samples = 100", "steps = 12").replace("[[phases]]", BATCH + "[[phases]]", 1)
+    plan = compiled(folder, ramp)
+    # Steps of 4 begin at 0, 4 and 8, the first at or after 10 begins at 12.
+    assert plan.batch_sizes == ((0, 4), (10, 10))
+    assert plan.length == 12 + 9 * 10
+
+
+BATCH = '[[batch]]\nfrom = 0\nsize = 4\n[[batch]]\nfrom = "80 tokens"\nsize = 10\n'
+
+
+def test_skips_at_one_position_are_added(folder):
+    skips = "[[skips]]\nat = 30\ncount = 2\n[[skips]]\nat = 5\ncount = 1\n[[skips]]\nat = 30\ncount = 3\n"
+    assert compiled(folder, BASE + skips).skips == ((5, 1), (30, 5))
+
+
+def test_one_source_needs_no_phases(folder):
+    plan = compiled(folder, 'seed = 1\nseq_len = 8\nsamples = 90\n[sources.web]\npath = "web"\n')
+    assert [phase.to_json() for phase in plan.phases] == [
+        {"length": 90, "grid": 8, "seq_len": 8, "rule": "earliest-deadline", "weights": {"web": 1}}
+    ]
+
+
+def test_a_plan_saved_elsewhere_still_finds_its_corpora(folder, tmp_path):
+    plan = compiled(folder, BASE)
+    plan.save(tmp_path / "plan.json")
+    found = Plan.load(tmp_path / "plan.json")
+    assert found == plan
+    assert (found.folder / found.paths["web"][0]).resolve() == (folder / "web").resolve()
+
+
+def test_a_plan_moved_with_its_corpora_keeps_its_hash(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "moved here")
+    assert compiled(tmp_path / "moved here", BASE).plan_hash == compiled(folder, BASE).plan_hash
+
+
+@pytest.mark.clause("C1.7")
+@pytest.mark.parametrize(
+    ("weight", "says"),
+    [
+        ("-0.1", "expected a weight of 0, or from 1e-30 to 1e18, found -0.1"),
+        ("nan", "expected a weight of 0, or from 1e-30 to 1e18, found NaN"),
+        ("inf", "expected a weight of 0, or from 1e-30 to 1e18, found Infinity"),
+        ("1e-9", "form a union of small sources, or ask for a larger weight_resolution"),
+        ("true", "must be number, found True"),
+        ('"0.4"', "must be number, found '0.4'"),
+    ],
+)
+def test_weights_that_are_none_are_refused(folder, weight, says):
+    assert says in refusal(folder, BASE.replace("code = 0.4", f"code = {weight}"))
+
+
+def test_all_weights_zero_are_refused(folder):
+    message = refusal(folder, BASE.replace("web = 0.6, code = 0.4", "web = 0, code = 0.0"))
+    assert "phase 0: weights: expected at least one positive weight, found none" in message
+
+
+def test_a_source_at_zero_in_one_phase_rests(folder):
+    plan = compiled(folder, BASE.replace("code = 0.4", "code = 0"))
+    assert [phase.weights for phase in plan.phases] == [{"web": 1}, {"code": 1, "web": 4}]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("seed = 7", ""), "must contain ['seed'"),
+        (("seed = 7", "seed = -1"), "the value.seed must be bigger than or equal to 0, found -1"),
+        (("seed = 7", "sead = 7\nseed = 7"), "must not contain {'sead'}"),
+        (("samples = 100", ""), "expected one of tokens, samples and steps, found none"),
+        (("samples = 100", "samples = 100\nsteps = 10"), "expected one of tokens, samples and steps, found samples and steps"),
+        (("samples = 100", 'samples = "a lot"'), "samples: expected a quantity such as 4096"),
+        (("samples = 100", "tokens = 7"), "expected a run of at least one sample of 8 tokens, found tokens = 7"),
+        (("samples = 100", 'samples = "50%"'), "expected no percentage, found 50%"),
+        (("global_batch = 10", ""), ""),
+        (("web = 0.6", "wep = 0.6"), "phase 0: expected weights of the sources web, code, found 'wep'"),
+        (('"50%"', '"0%"'), "phase 0: expected until to lie after sample 0 and at most at 100, the run's end, found '0%' = 0"),
+        (('"50%"', '"101%"'), "phase 0: until: expected at most 100%, found 101%"),
+        (('"100%"', '"50%"'), "phase 1: expected until to lie after sample 50"),
+        (('"100%"', '"99%"'), 'expected the last phase to end with the run, at sample 100, found 99; write until = "100%"'),
+        (('path = "code"', ""), "sources.code: expected path or union, found neither"),
+        (('path = "code"', 'path = "code"\nunion = ["docs"]'), "sources.code: expected path or union, found both"),
+        (('path = "code"', 'path = "s3://bucket/code"'), "expected a local folder, found s3://bucket/code"),
+        (("[sources.code]", "[sources.web]"), "is not valid TOML"),
+        (('path = "code"', 'path = "code"\nwindows = "grouped"'), "must be one of ['permuted'], found 'grouped'"),
+    ],
+)
+def test_what_is_refused_in_one_sentence(folder, change, says):
+    text = BASE.replace(*change)
+    if not says:  # a run without batch sizes is fine while nothing counts steps
+        assert compiled(folder, text).batch_sizes == ()
+        return
+    message = refusal(folder, text)
+    assert says in message
+    assert "\n" not in message
+
+
+def test_steps_without_a_batch_size_are_refused(folder):
+    message = refusal(folder, BASE.replace("global_batch = 10", "").replace("samples = 100", "steps = 10"))
+    assert "expected global_batch or [[batch]] beside a number of steps, found neither" in message
+
+
+def test_a_missing_corpus_is_named(folder):
+    message = refusal(folder, BASE.replace('"code"', '"nowhere"'), CorpusError)
+    assert str(folder / "nowhere" / "manifest.json") in message
+
+
+@pytest.mark.clause("C1.12")
+def test_a_source_shorter_than_one_window_is_refused(folder):
+    message = refusal(folder, BASE.replace('"code"', '"short"'), PlanError)
+    assert "expected source 'code' to hold a window of 9 tokens, found corpora of 8 tokens" in message
+
+
+@pytest.mark.clause("C1.9")
+def test_one_corpus_twice_in_a_union_is_refused_also_under_another_name(folder):
+    message = refusal(folder, BASE.replace('path = "code"', 'union = ["code", "docs", "copy"]'), PlanError)
+    assert "source 'code' holds one corpus twice, as 'code' and 'renamed'" in message
+
+
+@pytest.mark.clause("C1.9")
+def test_one_corpus_in_two_sources_of_a_phase_is_refused(folder):
+    message = refusal(folder, BASE.replace('path = "web"', 'union = ["web", "copy"]'), PlanError)
+    assert "phase 0 weighs one corpus twice, 'renamed' of source 'web' is in source 'code'" in message
+
+
+@pytest.mark.clause("C1.4")
+def test_epochs_of_one_corpus_in_two_phases_are_added(folder):
+    # code has 24 windows, draws 30 in the first phase through one source and 30 in the second through another.
+    text = """
+    seed = 1
+    seq_len = 8
+    samples = 60
+    [sources.a]
+    path = "code"
+    max_epochs = 3
+    [sources.b]
+    path = "copy"
+    [[phases]]
+    until = 30
+    weights = { a = 1 }
+    [[phases]]
+    until = 60
+    weights = { b = 1 }
+    """
+    message = refusal(folder, text, BudgetError)
+    assert "source 'a' may begin 3 epochs (max_epochs) and the plan begins 4" in message
+    assert compiled(folder, text.replace("max_epochs = 3", "max_epochs = 4")).length == 60
+
+
+@pytest.mark.clause("C1.4")
+@pytest.mark.parametrize(("samples", "fits"), [(48, True), (49, False)])
+def test_a_budget_holds_to_the_sample(folder, samples, fits):
+    text = f'seed = 1\nseq_len = 8\nsamples = {samples}\n[sources.code]\npath = "code"\nmax_epochs = 2\n'
+    if fits:
+        assert compiled(folder, text).length == samples
+    else:
+        message = refusal(folder, text, BudgetError)
+        assert "    0  code                          49          24               2.042            2" in message
+
+
+@pytest.mark.clause("C1.5")
+@pytest.mark.parametrize(("samples", "signed", "fits"), [(96, "", True), (97, "", False), (97, 'repeats_signed_off = "me: why"\n', True)])
+def test_above_four_epochs_somebody_signs(folder, samples, signed, fits):
+    text = f'seed = 1\nseq_len = 8\nsamples = {samples}\n[sources.code]\npath = "code"\n{signed}'
+    if fits:
+        assert compiled(folder, text).length == samples
+    else:
+        assert "source 'code' is passed through 4.04 times, and above 4 somebody signs off on it" in refusal(folder, text, BudgetError)
+
+
+@pytest.mark.clause("C1.12")
+def test_a_source_that_no_phase_is_long_enough_to_draw_is_refused(folder):
+    # Three phases of 50 at a share of 0.008 are 1.2 samples together, and none of them comes to its turn.
+    phases = "".join(f"[[phases]]\nuntil = {end}\nweights = {{ web = 0.992, code = 0.008 }}\n" for end in (50, 100, 150))
+    message = refusal(folder, BASE.replace("samples = 100", "samples = 150").partition("[[phases]]")[0] + phases, PlanError)
+    assert "source 'code' has a share of 1.20 samples over the run and is never drawn" in message
+
+
+@pytest.mark.clause("C1.11")
+def test_a_step_that_would_hold_a_sample_twice_is_refused(folder):
+    # docs has 12 windows: a step of 30 at a share of a half holds 15 of them.
+    text = (
+        BASE.replace('"code"\nmax_epochs = 3', '"docs"')
+        .replace("0.6, code = 0.4", "0.5, code = 0.5")
+        .replace("global_batch = 10", "global_batch = 30")
+    )
+    assert "source 'code' has 12 windows and is drawn more often in one step of 30 samples in phase 0" in refusal(folder, text, PlanError)
+    signed = text.replace('path = "docs"', 'path = "docs"\nrepeats_in_step_signed_off = "me: a tiny glossary"')
+    assert compiled(folder, signed).batch_sizes == ((0, 30),)
+
+
+def test_text_that_is_not_utf8_is_refused(folder):
+    (folder / "latin.toml").write_bytes(b"# caf\xe9\nseed = 1\n")
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        compile_run(folder / "latin.toml")
