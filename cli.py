@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from . import __version__
+from .corpus import commands as corpus_commands
+from .errors import FivepointError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
@@ -24,9 +26,17 @@ def fivepoint(
     """Feed language-model training runs by a contract of five points."""
 
 
+app.command()(corpus_commands.prepare)
+app.command()(corpus_commands.verify)
+
+
 def main() -> None:
-    """Run the command; the entry point of the installed script."""
-    app()
+    """Run the command; the entry point of the installed script. What is refused is one sentence and an exit code."""
+    try:
+        app()
+    except FivepointError as error:
+        typer.echo(f"fivepoint: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
 
 
 if __name__ == "__main__":

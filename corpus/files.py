@@ -86,9 +86,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as reason:
-            raise ConfigError(
-                f"{folder} is being written by another process; wait for it, or choose another folder"
-            ) from reason
+            raise ConfigError(f"{folder} is being written by another process; wait for it, or choose another folder") from reason
         yield
     finally:
         os.close(handle)

@@ -66,9 +66,7 @@ class CorpusWriter:
         self.dtype = dtype or smallest_dtype(vocab_size)
         self.shard_bytes = shard_bytes
         if self.dtype not in {"uint16", "uint32"} or smallest_dtype(vocab_size) > self.dtype:
-            raise ConfigError(
-                f"expected a dtype of uint16 or uint32 that holds {vocab_size} ids for {name}, found {self.dtype}"
-            )
+            raise ConfigError(f"expected a dtype of uint16 or uint32 that holds {vocab_size} ids for {name}, found {self.dtype}")
         if shard_bytes < 1:
             raise ConfigError(f"expected shard_bytes of at least 1 for {name}, found {shard_bytes}")
         self._token_dtype = np.dtype("<u2" if self.dtype == "uint16" else "<u4")
@@ -89,11 +87,7 @@ class CorpusWriter:
 
     def add_parts(self, parts: Iterable[np.ndarray[Any, Any]], length: int) -> None:
         """Append one document of `length` tokens that comes in `parts`, for documents too long to hold at once."""
-        if (
-            self._open is not None
-            and self._open.tokens
-            and (self._open.tokens + length) * self._token_dtype.itemsize > self.shard_bytes
-        ):
+        if self._open is not None and self._open.tokens and (self._open.tokens + length) * self._token_dtype.itemsize > self.shard_bytes:
             self._close_shard()
         if self._open is None:
             self._open = _OpenShard(self.folder / f"{self.name}-{len(self._shards):05d}.bin")
@@ -102,17 +96,15 @@ class CorpusWriter:
         for part in parts:
             self._open.write(self._checked(part))
         if self._open.tokens - before != length:
-            raise ValueError(
-                f"expected {length} tokens for a document of {self.name}, found {self._open.tokens - before}"
-            )
+            raise ValueError(f"expected {length} tokens for a document of {self.name}, found {self._open.tokens - before}")
 
-    def finish(self) -> Manifest:
-        """Write the last shard and the manifest, and return it; raises InputError where no token was added."""
+    def manifest(self) -> Manifest:
+        """Close the open shard and return the manifest so far; raises InputError where no token was added."""
         if self._open is not None and self._open.tokens:
             self._close_shard()
         if not self._shards:
             raise InputError(f"expected at least one token for corpus {self.name}, found none")
-        manifest = Manifest(
+        return Manifest(
             name=self.name,
             dtype=self.dtype,
             vocab_size=self.vocab_size,
@@ -122,6 +114,10 @@ class CorpusWriter:
             shards=tuple(self._shards),
             eod_id=self.eod_id,
         )
+
+    def finish(self) -> Manifest:
+        """Write the last shard and then the manifest, and return it; raises InputError where no token was added."""
+        manifest = self.manifest()
         value = manifest.to_json()
         validate(value, "manifest", str(self.folder / MANIFEST), ConfigError)
         write_whole(self.folder / MANIFEST, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
@@ -140,22 +136,17 @@ class CorpusWriter:
     def __enter__(self) -> "CorpusWriter":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not (self.folder / MANIFEST).exists():
             self.discard()
 
     def _checked(self, tokens: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if tokens.ndim != 1 or (tokens.size and tokens.dtype.kind not in "iu"):
-            raise InputError(
-                f"expected one row of integer tokens for {self.name}, found {tokens.ndim} axes of {tokens.dtype}"
-            )
+            raise InputError(f"expected one row of integer tokens for {self.name}, found {tokens.ndim} axes of {tokens.dtype}")
         if tokens.size and not (int(tokens.min()) >= 0 and int(tokens.max()) < self.vocab_size):
             wrong = int(tokens.min()) if int(tokens.min()) < 0 else int(tokens.max())
             raise InputError(
-                f"expected tokens of {self.name} from 0 to {self.vocab_size - 1}, found {wrong}; "
-                "use the tokenizer that made them"
+                f"expected tokens of {self.name} from 0 to {self.vocab_size - 1}, found {wrong}; use the tokenizer that made them"
             )
         return np.ascontiguousarray(tokens, dtype=self._token_dtype)
 
@@ -223,10 +214,7 @@ def clear_unfinished(folder: Path, name: str) -> None:
             raise CorpusError(f"{folder} holds a finished corpus already; choose another folder or remove it")
         stem = path.name[1:-4] if path.name.startswith(".") and path.name.endswith(".tmp") else path.name
         if not (ours.fullmatch(stem) or stem == MANIFEST) or not path.is_file():
-            raise CorpusError(
-                f"expected {folder} to be empty or an unfinished corpus {name}, found {path.name}; "
-                "choose another folder"
-            )
+            raise CorpusError(f"expected {folder} to be empty or an unfinished corpus {name}, found {path.name}; choose another folder")
     for path in found:
         path.unlink()
     if found:

@@ -1,0 +1,133 @@
+"""The files behind `--source NAME=PATH`, in the order in which their documents are numbered."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from ..errors import ConfigError, InputError
+from ..reference.canonical import digest
+from .write import check_name
+
+_COMPRESSED = {".gz", ".zst"}
+_KINDS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One input: `label` is its path within the source, `kind` is text, jsonl or parquet."""
+
+    path: Path
+    label: str
+    bytes: int
+    modified_ns: int
+
+    @property
+    def kind(self) -> str:
+        """How to find documents in it, by its suffix: what is neither JSONL nor Parquet is one document of text."""
+        suffixes = [suffix for suffix in self.path.suffixes if suffix not in _COMPRESSED]
+        return _KINDS.get(suffixes[-1] if suffixes else "", "text")
+
+    def sha256(self) -> str:
+        """SHA-256 of the file's bytes; raises InputError where it cannot be read."""
+        try:
+            with open(self.path, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as reason:
+            raise InputError(f"cannot read {self.path}: {reason.strerror or reason}") from reason
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one `--source` names: files in order."""
+
+    name: str
+    files: tuple[InputFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Sum of the files' sizes as they lie on disk."""
+        return sum(file.bytes for file in self.files)
+
+    def fingerprint(self, progress: Callable[[int, int], None]) -> str:
+        """Hash of every file's label and content; where the files lie is no part of it."""
+        found, done = [], 0
+        for file in self.files:
+            found.append([file.label, file.sha256()])
+            done += file.bytes
+            progress(done, self.bytes)
+        return digest(found)
+
+    def check_unchanged(self) -> None:
+        """Raise InputError where a file is no longer the one that was found at first."""
+        for file in self.files:
+            if not file.path.exists() or input_file(file.path, file.label) != file:
+                raise InputError(f"{file.path} was changed while it was read; run again when it rests")
+
+
+def input_file(path: Path, label: str) -> InputFile:
+    """Return the file at `path` as it is now."""
+    found = path.stat()
+    return InputFile(path, label, found.st_size, found.st_mtime_ns)
+
+
+def parse_sources(arguments: list[str], globs: list[str], suffix: str = "") -> list[Source]:
+    """Return the sources that `NAME=PATH` arguments name; `suffix` is added to a name for its second corpus.
+
+    Raises ConfigError for a malformed or duplicate name and for a file in two sources, InputError where nothing is found.
+    """
+    sources: list[Source] = []
+    names: set[str] = set()
+    owners: dict[Path, str] = {}
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
+        if not equals or not path:
+            raise ConfigError(f"expected --source NAME=PATH, found {argument!r}")
+        check_name(name + suffix)
+        for taken in {name, name + suffix}:
+            if taken in names:
+                raise ConfigError(f"expected each corpus name once, found {taken!r} twice; put its files in one folder")
+            names.add(taken)
+        source = Source(name, tuple(_files(Path(path), name, globs)))
+        for file in source.files:
+            other = owners.setdefault(file.path.resolve(), name)
+            if other != name:
+                raise ConfigError(f"expected each file in one source, found {file.path} in {other} and in {name}")
+        sources.append(source)
+    if not sources:
+        raise ConfigError("expected at least one --source NAME=PATH, found none")
+    return sources
+
+
+def _files(path: Path, name: str, globs: list[str]) -> Iterator[InputFile]:
+    if not path.exists():
+        raise InputError(f"expected a file or folder for source {name}, found nothing at {path}")
+    if path.is_file():
+        yield input_file(path, path.name)
+        return
+    found = sorted(_walk(path), key=lambda label: os.fsencode(label))
+    wanted = [label for label in found if not globs or any(fnmatch(label, glob) for glob in globs)]
+    if not wanted:
+        matching = f" that match {' or '.join(globs)}" if globs else ""
+        raise InputError(f"expected files{matching} for source {name}, found none in {path}")
+    for label in wanted:
+        try:
+            label.encode()
+        except UnicodeEncodeError as reason:
+            raise InputError(f"expected file names in UTF-8 in {path}, found {label!r}; rename the file") from reason
+        yield input_file(path / label, label)
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    """Yield the relative paths of the files below `folder`; names that begin with a dot are passed over.
+
+    Linked files are read, linked folders are not: they could lead in circles.
+    """
+    for base, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            path = Path(base, name)
+            if not name.startswith(".") and path.is_file():
+                yield path.relative_to(folder).as_posix()

@@ -1,0 +1,87 @@
+"""Train a byte-level BPE tokenizer on the sources themselves, the same on every machine."""
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from ..errors import ConfigError, InputError
+from .documents import Reading, read_parts
+from .files import write_whole
+from .settings import chosen
+from .sources import Source
+from .tokenizer import EOD_NAMES, TokenizerFile
+
+FILE = "tokenizer.json"
+RECORD = "tokenizer.report.json"
+TRAIN_CHARACTERS = 100_000_000
+LEAST = 257  # every byte, and the end of a document
+
+
+def trained_tokenizer(
+    folder: Path, vocab_size: int, characters: int, sources: list[Source], reading: Reading, inputs: list[Any], force: bool
+) -> TokenizerFile:
+    """Return the tokenizer in `folder`, trained now where it is not there yet.
+
+    Of about `characters` characters of the sources together, whole parts spread over all of them are learnt from.
+    Raises ConfigError where `folder` holds another tokenizer and `force` is not set, InputError where there is no text.
+    """
+    if vocab_size < LEAST:
+        raise ConfigError(f"expected --train-bpe of at least {LEAST} (256 bytes and an end of document), found {vocab_size}")
+    record = {"format": "fivepoint-trained-bpe", "version": 1, "vocab_size": vocab_size, "characters": characters}
+    record |= {"text_field": reading.text_field, "invalid_utf8": reading.invalid_utf8, "inputs": inputs}
+    path = folder / FILE
+    if path.exists() and not force:
+        found = TokenizerFile.read(path)
+        if _record(folder) == {**record, "sha256": found.identity.sha256}:
+            return found
+        raise ConfigError(f"{path} was trained on other inputs; choose another folder, or write it anew with --force")
+    tokenizer = _train(vocab_size, _sample(sources, characters, reading))
+    found = TokenizerFile(FILE, tokenizer.to_str(pretty=False).encode())
+    record["sha256"] = found.identity.sha256
+    write_whole(folder / RECORD, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(path, found.data)
+    return found
+
+
+def _train(vocab_size: int, texts: Iterator[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[EOD_NAMES[0]],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def _sample(sources: list[Source], characters: int, reading: Reading) -> Iterator[str]:
+    """Yield parts of documents: all where there is little text, else a share chosen by number, until there is enough."""
+    share = Fraction(characters, max(characters, sum(source.bytes for source in sources)))
+    left, any_text = characters, False
+    for source in sources:
+        number = 0
+        for file in source.files:
+            for part in read_parts(file, reading):
+                number += 1
+                if left <= 0:
+                    return
+                if part.text and chosen(f"{source.name}\0{number}".encode(), share):
+                    left -= len(part.text)
+                    any_text = True
+                    yield part.text
+    if not any_text:
+        raise InputError("expected text to train a tokenizer on, found none")
+
+
+def _record(folder: Path) -> Any:
+    try:
+        return json.loads((folder / RECORD).read_bytes())
+    except (OSError, ValueError):
+        return None
