@@ -50,6 +50,7 @@ def source(name: str, folders: list[Path]) -> dict[str, Any]:
     return {"name": name, "corpora": [pin(folder) for folder in folders], "documents": "stored", "windows": "permuted"}
 
 
+@cache
 def pin(folder: Path) -> dict[str, Any]:
     """Return what a plan holds of a corpus."""
     manifest = read(folder).manifest

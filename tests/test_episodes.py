@@ -16,7 +16,7 @@ from fivepoint.errors import CheckpointError
 from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
 
-RUNS = 150
+RUNS = 120
 STOPS = ["inside a step", "before the commit", "between the commits", "after the commit"]
 
 
@@ -54,7 +54,7 @@ def run_with_stops(draw, pool, tally):
     plan = draw(plans(pool))
     expected = Expected(plan)
     consumed, state = 0, None
-    for left in range(draw(st.integers(4, 12)), 0, -1):
+    for left in range(draw(st.integers(8, 14)), 0, -1):
         layout = draw(layouts("batch_sizes" in plan))
         ranks = Ranks(plan, layout, state)
         stop = draw(st.sampled_from(STOPS))
@@ -85,8 +85,8 @@ def layouts(draw, batch_sizes):
     if batch_sizes:
         dp_size = draw(st.sampled_from([1, 2, 3, 4, 6, 12]))
         return Layout(dp_size, draw(st.sampled_from([size for size in (1, 2, 3, 4, 6) if 12 // dp_size % size == 0])))
-    dp_size = draw(st.integers(1, 6) | st.sampled_from([8, 16, 64]))
-    if dp_size > 6:
+    dp_size = draw(st.sampled_from([1, 2, 3, 4, 5, 6, 7, 8, 64]))
+    if dp_size > 8:
         return Layout(dp_size, 1, 1)
     return Layout(dp_size, draw(st.integers(1, 4)), draw(st.integers(1, 3)))
 

@@ -133,9 +133,7 @@ def test_far_positions_repeat_the_period(rule, period):
 
 @pytest.mark.clause("C1.1")
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    "name", ["weights of the specification", "twin primes", "zeros between", "one source", "harmonic"]
-)
+@pytest.mark.parametrize("name", ["weights of the specification", "twin primes", "zeros between", "one source", "harmonic"])
 def test_worst_deviation_is_that_of_a_period(name, rule):
     weights = ADVERSARIAL[name]
     actual = Blend(weights, rule=rule).worst_deviation

@@ -99,10 +99,7 @@ def test_neighbours_are_parted_and_low_bits_mixed():
 @pytest.mark.clause("C3.4")
 def test_seeds_sources_and_epochs_never_share_an_order():
     keys = list(product(range(6), range(6), range(6)))
-    orders = {
-        (seed, source, epoch): tuple(map(Permutation(50, seed, source, epoch), range(50)))
-        for seed, source, epoch in keys
-    }
+    orders = {(seed, source, epoch): tuple(map(Permutation(50, seed, source, epoch), range(50))) for seed, source, epoch in keys}
     assert len(set(orders.values())) == len(keys)
 
 

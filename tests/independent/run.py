@@ -48,9 +48,7 @@ def taken(plan: dict[str, Any], corpora: Corpora) -> Iterator[tuple[Sample, bool
 
 def draws(name: str, corpora: list[Corpus], seq_len: int, seed: int) -> Iterator[Sample]:
     """Yield the samples of a source draw by draw, epoch after epoch, for ever."""
-    shelf = [
-        (corpus.name, k * seq_len, tokens) for corpus in corpora for k, tokens in enumerate(corpus.windows(seq_len))
-    ]
+    shelf = [(corpus.name, k * seq_len, tokens) for corpus in corpora for k, tokens in enumerate(corpus.windows(seq_len))]
     epoch = 0
     while True:
         for offset, window in enumerate(order(len(shelf), seed, word(name), epoch)):
@@ -65,6 +63,5 @@ def where(run: list[Sample], source: str, corpus: str, first: int, last: int) ->
     return [
         position
         for position, sample in enumerate(run)
-        if (sample.source, sample.corpus) == (source, corpus)
-        and wanted & set(range(sample.first, sample.first + len(sample.tokens)))
+        if (sample.source, sample.corpus) == (source, corpus) and wanted & set(range(sample.first, sample.first + len(sample.tokens)))
     ]

@@ -10,9 +10,7 @@ class VanishingError(Exception):
 
 def integers(decimals: dict[str, str], limit: int, length: int) -> dict[str, int]:
     """Return the integer weight of every source with a positive one; raises VanishingError where A3 refuses."""
-    exact = {
-        name: Fraction(decimals[name]) for name in sorted(decimals, key=str.encode) if Fraction(decimals[name]) > 0
-    }
+    exact = {name: Fraction(decimals[name]) for name in sorted(decimals, key=str.encode) if Fraction(decimals[name]) > 0}
     total = sum(exact.values())
     shares = {name: weight / total for name, weight in exact.items()}
     scale = lcm(*(share.denominator for share in shares.values()))
