@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from . import __version__
+from .audit import commands as audit_commands
 from .corpus import commands as corpus_commands
 from .errors import FivepointError
 
@@ -28,6 +29,11 @@ def fivepoint(
 
 app.command()(corpus_commands.prepare)
 app.command()(corpus_commands.verify)
+app.command()(audit_commands.plan)
+app.command()(audit_commands.show)
+app.command()(audit_commands.run)
+app.command()(audit_commands.replay)
+app.command()(audit_commands.where)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import OutputError, RunLogError
 from ..reference.canonical import parse_json
 from ..reference.files import sync_folder
+from ..reference.plan import Plan
 from ..reference.schema import validate
 
 Record = dict[str, Any]
@@ -149,6 +150,16 @@ def find_step(path: str | Path, step: int) -> tuple[Record, bool]:
             f"expected a line of step {step} in the run log {path}, found {held}; give one of them, or the log of the run that served it"
         )
     return found, undone
+
+
+def expect_same_past(plan: Plan, record: Record, log: str | Path) -> None:
+    """Raise RunLogError unless the plan serves, up to the end of the step, what the step's line says; its future is free (C4.8)."""
+    consumed = record["consumed"]
+    if consumed > plan.length or plan.prefix_hash(consumed) != record["prefix_hash"]:
+        raise RunLogError(
+            f"step {record['step']} of {log} was served by plan {record['plan_hash']}, whose past up to position {consumed} "
+            f"is not that of this plan, {plan.plan_hash}; give that plan, or one amended from it"
+        )
 
 
 def _parse(line: bytes, where: str) -> Record:
