@@ -1,0 +1,95 @@
+"""Batches of any fivepoint loader as torch tensors, and its state in one file with the model's tensors (C4.1, C4.6)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from ..errors import CheckpointError
+from ..reference.batch import Batch, Step
+from ..reference.files import write_whole
+from ..reference.loader import Loader
+
+STATE = "fivepoint"
+"""The key of the loader's state in a checkpoint's metadata."""
+
+
+@dataclass(frozen=True)
+class TorchBatch:
+    """A micro-batch (`fivepoint.reference.batch.Batch`, field by field) as torch tensors."""
+
+    inputs: Tensor
+    targets: Tensor
+    positions: Tensor
+    sources: Tensor
+    windows: Tensor
+    document_ids: Tensor | None = None
+    position_ids: Tensor | None = None
+    loss_mask: Tensor | None = None
+    cu_seqlens: Tensor | None = None
+    max_seqlen: int | None = None
+
+
+class TorchStep:
+    """A step whose micro-batches are torch tensors; all else is the wrapped step's."""
+
+    def __init__(self, step: Step, device: str | torch.device) -> None:
+        self.step = step
+        self.device = device
+
+    def __iter__(self) -> Iterator[TorchBatch]:
+        """Yield the micro-batches that were not taken yet."""
+        for batch in self.step:
+            yield to_torch(batch, self.device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+
+class TorchLoader:
+    """A loader whose steps hold torch tensors on `device`; all else (`commit`, `state_dict`, `consumed`, ...) is the wrapped loader's."""
+
+    def __init__(self, loader: Loader, device: str | torch.device = "cpu") -> None:
+        self.loader = loader
+        self.device = device
+
+    def __iter__(self) -> Iterator[TorchStep]:
+        """Yield the steps that are left; each must be committed before the next is asked for (C4.12)."""
+        for step in self.loader:
+            yield TorchStep(step, self.device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+
+def to_torch(batch: Batch, device: str | torch.device = "cpu") -> TorchBatch:
+    """Return the batch on `device`; on the CPU its tensors share memory with the batch's arrays."""
+    arrays = {name: value for name, value in vars(batch).items() if isinstance(value, np.ndarray)}
+    return TorchBatch(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()}, max_seqlen=batch.max_seqlen)
+
+
+def save_checkpoint(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
+    """Write tensors and a loader's `state_dict()` as one safetensors file, whole or not at all; raises OutputError where that fails."""
+    # One rank's tensors may share memory (tied weights, flattened gradients), which the format has no word for: each is written by itself.
+    own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    write_whole(Path(path), save(own, {STATE: json.dumps(state, ensure_ascii=False)}))
+
+
+def load_checkpoint(path: str | Path, device: str | torch.device = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return (tensors, state) of a checkpoint's file; raises CheckpointError where it is none."""
+    try:
+        with safe_open(str(path), framework="pt", device=str(device)) as file:
+            state = json.loads((file.metadata() or {})[STATE])
+            return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118 a safetensors file is no dict
+    except (OSError, SafetensorError, KeyError, ValueError) as reason:
+        raise CheckpointError(
+            f"{path}: expected a safetensors file with a loader's state under {STATE!r} in its metadata, found {reason}; "
+            "resume from an earlier checkpoint"
+        ) from reason
