@@ -1,0 +1,89 @@
+"""Each command as a person starts it: its answer, its JSON, its refusal, a reader that leaves, an interruption."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runs import fivepoint, one_sentence, prepare_run
+
+from fivepoint.errors import FivepointError
+from fivepoint.reference.schema import validate
+
+LAYOUT = ["--dp-size", "2", "--micro-batch", "3"]
+COMMANDS = {
+    "plan": (["plan", "run.toml", "-o", "again.json", "--dp-size", "4"], "19 steps; 2 samples at the run's end", ["--micro-batch", "5"], 9),
+    "show": (["show", "plan.json", *LAYOUT], "books 50.00%, wiki 50.00%", ["--position", "230"], 8),
+    "show position": (["show", "plan.json", "--position", "7"], "position 7 of plan.json", ["--step", "1"], 9),
+    "show step": (["show", "plan.json", "--step", "19", *LAYOUT], "step 19 of plan.json", ["--accumulation", "3"], 9),
+    "run": (["run", "plan.json", *LAYOUT, "--steps", "1"], "step 1  consumed 12  ", ["--start", "231"], 8),
+    "replay": (["replay", "plan.json", "run.jsonl", "--step", "4"], "documents, by their tokens", ["--step", "9"], 6),
+    "where": (["where", "plan.json", "--source", "web", "--document", "4"], "document 4 of corpus web", ["--document", "10"], 8),
+}
+SCHEMAS = {"show": "plan", "show position": "show_position", "show step": "show_step"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = prepare_run(tmp_path_factory.mktemp("process"))
+    done = fivepoint("run", "plan.json", *LAYOUT, "--steps", 8, "--run-log", "run.jsonl", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_people_machines_and_mistakes(folder, command):
+    asked, shown, mistake, exit_code = COMMANDS[command]
+    done = fivepoint(*asked, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "") and shown in done.stdout, f"{done.stdout}{done.stderr}"
+    done = fivepoint(*asked, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    validate(json.loads(done.stdout), f"command_{SCHEMAS.get(command, command)}", command, FivepointError)
+    done = fivepoint(*asked, *mistake, "--json", cwd=folder)
+    one_sentence(exit_code, done.returncode, done.stdout, done.stderr)
+
+
+def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start an endless enough run whose lines come through a pipe."""
+    command = [sys.executable, "-m", "fivepoint.cli", "run", "long.json", *LAYOUT, "--json", *arguments]
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["phases"][1]["length"] = 10**6
+    plan["budgets"] = {name: {"repeats_signed_off": "the tests"} for name in ("books", "web", "wiki")}
+    (folder / "long.json").write_text(json.dumps(plan))
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_reader_that_leaves_ends_the_run_quietly(folder):
+    process = begin(folder)
+    assert process.stdout.readline().startswith('{"step": 1,')
+    process.stdout.close()
+    assert process.wait(60) == 1
+    assert process.stderr.read() == ""
+
+
+def test_an_interruption_ends_the_run_quietly_and_keeps_its_log_whole(folder):
+    process = begin(folder, "--run-log", "long.jsonl")
+    assert process.stdout.readline().startswith('{"step": 1,')
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said.strip()) == (130, "")
+    assert (folder / "long.jsonl").read_bytes().endswith(b"\n")
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys; from fivepoint import cli; print(*sorted({'numpy', 'torch', 'tokenizers', 'fastjsonschema'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
+def test_json_is_ascii_whatever_the_locale(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "fivepoint.cli", "show", "plan.json", "--json"],
+        cwd=folder,
+        env=os.environ | {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+    )
+    assert done.returncode == 0 and done.stdout.isascii()
