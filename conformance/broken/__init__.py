@@ -1,0 +1,1 @@
+"""Deliberately broken loaders, one for each fault: what the checks must catch."""

@@ -1,0 +1,99 @@
+"""An honest loader in small steps, for the broken ones to depart from: each overrides the one step in which it errs."""
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...errors import FivepointError
+from ...reference.batch import BatchReader
+from ...reference.partition import micro_batches
+from ...reference.plan import Plan
+from ..driver import PROMISES, Array, Driver, Layout, MicroBatch, Refusal, Settings
+from ..drivers.reference import BOUNDARIES, ReferenceDriver, plan_for
+
+
+class Honest(Driver):
+    """Serves the plan as the reference does, with every decision in a method of its own.
+
+    A broken loader names the `clause` that it breaks, the `fault` of the field that it commits, and `also`, clauses that cannot hold either.
+    """
+
+    promises = frozenset(PROMISES) - {"where", "log"}
+    clause: ClassVar[str] = ""
+    fault: ClassVar[int | None] = None
+    also: ClassVar[tuple[str, ...]] = ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Make the plan, open the corpora, restore the state."""
+        self.corpus, self.workdir, self.settings, self.layout = corpus, workdir, settings, layout
+        try:
+            self.plan = self.make_plan(corpus, settings)
+            self.reader = BatchReader(self.plan, BOUNDARIES if settings.boundaries else None)
+        except FivepointError as reason:
+            raise Refusal(str(reason)) from reason
+        self.consumed = 0
+        self.steps = 0
+        if states:
+            self.restore([json.loads(state) for state in states])
+
+    def make_plan(self, corpus: Path, settings: Settings) -> Plan:
+        """Return the plan, admitted."""
+        plan = plan_for(corpus, settings)
+        plan.admit()
+        return plan
+
+    def next(self) -> list[MicroBatch] | None:
+        """Serve the step at `consumed`, if a whole one is left."""
+        if self.over():
+            return None
+        return [self.batch(positions) for positions in self.positions()]
+
+    def over(self) -> bool:
+        """Return whether no whole step is left."""
+        return self.consumed + self.layout.batch_size > self.plan.length
+
+    def positions(self) -> list[list[int]]:
+        """Return the positions of this rank's micro-batches in the step at `consumed`."""
+        layout = self.layout
+        ranges = micro_batches(self.consumed, layout.batch_size, layout.dp_size, layout.micro_batch, layout.dp_rank)
+        return [list(positions) for positions in ranges]
+
+    def batch(self, positions: list[int]) -> MicroBatch:
+        """Return the micro-batch of the samples at `positions`."""
+        batches = [ReferenceDriver.arrays(self.reader.read(range(at, at + 1))) for at in map(self.served, positions)]
+        return {name: self.joined(name, [batch[name] for batch in batches]) for name in batches[0]}
+
+    def served(self, position: int) -> int:
+        """Return the position of the plan that is served at `position`."""
+        return position
+
+    @staticmethod
+    def joined(name: str, rows: list[Array]) -> Array:
+        """Lay the rows of one micro-batch together."""
+        if name != "cu_seqlens":
+            return np.concatenate(rows)
+        length = int(rows[0][-1])
+        bounds = [row[:-1] + i * length for i, row in enumerate(rows)]
+        return np.concatenate([*bounds, [len(rows) * length]]).astype(np.int32)
+
+    def commit(self) -> None:
+        """Count the step."""
+        self.consumed += self.layout.batch_size
+        self.steps += 1
+
+    def save(self) -> bytes:
+        """Return the state as JSON."""
+        return json.dumps(self.state()).encode()
+
+    def state(self) -> dict[str, Any]:
+        """Return what a restart needs."""
+        return {"consumed": self.consumed, "steps": self.steps, "prefix_hash": self.plan.prefix_hash(self.consumed)}
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Go on from the states of all ranks, of which any will do; refuse those of another past."""
+        consumed = states[0]["consumed"]
+        if consumed > self.plan.length or self.plan.prefix_hash(consumed) != states[0]["prefix_hash"]:
+            raise Refusal("the state is of another run")
+        self.consumed, self.steps = consumed, states[0]["steps"]

@@ -1,0 +1,106 @@
+"""The process of one rank, for drivers in Python: `python -m fivepoint.conformance.host NAME` answers requests on its standard input."""
+
+import os
+import sys
+import traceback
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .case import settings_from
+from .driver import Array, Driver, Layout, MicroBatch, Refusal
+from .wire import Rubbish, receive, send
+
+GROUP = "fivepoint.loaders"
+
+
+def find(name: str) -> type[Driver]:
+    """Return the driver class of an entry point of the group fivepoint.loaders, or of `module:Class`; raises LookupError."""
+    for entry in entry_points(group=GROUP, name=name):
+        found: type[Driver] = entry.load()
+        return found
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        known = sorted(entry.name for entry in entry_points(group=GROUP))
+        raise LookupError(f"expected a loader of the entry points {GROUP} ({', '.join(known)}) or module:Class, found {name!r}")
+    try:
+        located: type[Driver] = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as reason:
+        raise LookupError(f"expected a driver class at {name}: {reason}") from reason
+    return located
+
+
+def answer(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple[dict[str, Any], list[Array]]:
+    """Return the reply to one request, and its frames: what the driver gives, its refusal, or its error."""
+    try:
+        return _call(driver, request, frames)
+    except Refusal as reason:
+        return {"refused": str(reason)}, []
+    except Exception as reason:
+        return {"error": f"{type(reason).__name__}: {reason}", "trace": traceback.format_exc(limit=-5)}, []
+
+
+def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple[dict[str, Any], list[Array]]:
+    verb = request["do"]
+    if verb == "declare":
+        return {"ok": {"promises": sorted(driver.promises), "stride": driver.stride, "version": driver.version}}, []
+    if verb == "prepare":
+        driver.prepare(Path(request["corpus"]), Path(request["workdir"]), settings_from(request["settings"]))
+    elif verb == "build":
+        states = [frame.tobytes() for frame in frames]
+        layout = Layout(**request["layout"])
+        driver.build(Path(request["corpus"]), Path(request["workdir"]), settings_from(request["settings"]), layout, states)
+    elif verb == "next":
+        return _packed(driver.next())
+    elif verb == "commit":
+        driver.commit()
+    elif verb == "save":
+        return {"ok": None}, [np.frombuffer(driver.save(), np.uint8)]
+    elif verb == "where":
+        return {"ok": driver.where(request["source"], request["corpus"], request["first"], request["last"])}, []
+    elif verb == "log":
+        return {"ok": driver.log()}, []
+    elif verb == "close":
+        driver.close()
+    else:
+        raise Refusal(f"has no {verb}")
+    return {"ok": None}, []
+
+
+def _packed(step: list[MicroBatch] | None) -> tuple[dict[str, Any], list[Array]]:
+    """A step is a list of objects that name, for each array of a micro-batch, the number of its frame."""
+    if step is None:
+        return {"ok": None}, []
+    frames: list[Array] = []
+    micro_batches = []
+    for batch in step:
+        micro_batches.append({name: len(frames) + i for i, name in enumerate(batch)})
+        frames += [np.asarray(array) for array in batch.values()]
+    return {"ok": micro_batches}, frames
+
+
+def serve(driver: Driver, requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests until the stream ends."""
+    while True:
+        try:
+            request, frames = receive(requests.readline, requests.read)
+        except EOFError:
+            return
+        except Rubbish as reason:
+            raise SystemExit(f"host: {reason}") from reason
+        send(replies, *answer(driver, request, frames))
+
+
+def main() -> None:
+    """Serve the driver that the command line names."""
+    # Whatever the loader prints goes to standard error: the pipe belongs to the messages.
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(find(sys.argv[1])(), sys.stdin.buffer, replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""What several checks ask of a trace: that samples are windows, that steps agree, that sequences are the same."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from .trace import Sample, SampleKey, Trace
+from .verdict import Broken, NotApplicable
+
+
+def served(trace: Trace, least: int = 1) -> list[Sample]:
+    """Return the samples that count; a case too small to serve `least` of them proves nothing."""
+    samples = list(trace.samples())
+    if len(samples) < least:
+        raise NotApplicable(f"expected a case of at least {least} samples, found {len(samples)}")
+    return samples
+
+
+def named(key: SampleKey) -> str:
+    """Return a sample's key in words."""
+    return f"the sample at token {key[1]} of {key[0]}"
+
+
+def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None:
+    """Compare two runs up to where both end: the sets of samples between common ends of steps, with `rows` also their order.
+
+    Raises Broken at the first sample that differs.
+    """
+    at = {sample.position: sample for sample in other.samples()}
+    ends = _common_ends(whole, other)
+    if not ends:
+        raise NotApplicable("expected two runs with an end of a step in common, found none")
+    expected, got = whole.keys(), other.keys()
+    start = 0
+    for end in ends:
+        before, after = expected[start:end], got[start:end]
+        if rows and before != after:
+            _raise_at(
+                other,
+                at,
+                start + next(i for i, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]),
+                before,
+                after,
+                start,
+            )
+        missing = Counter(before) - Counter(after)
+        if missing:
+            extra = Counter(after) - Counter(before)
+            place = next((i for i, key in enumerate(after) if key in extra), len(after) - 1)
+            raise Broken(
+                f"{named(next(iter(missing)))} in positions {start} to {end - 1}",
+                f"{named(after[place])} in its place, {sum(missing.values())} of {end - start} samples differ",
+                other,
+                at[start + place],
+            )
+        start = end
+    if whole.legs[-1].ended and len(expected) > len(got):
+        raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}")
+
+
+def _raise_at(trace: Trace, at: dict[int, Sample], position: int, before: list[SampleKey], after: list[SampleKey], start: int) -> None:
+    raise Broken(named(before[position - start]), named(after[position - start]), trace, at[position])
+
+
+def _common_ends(*traces: Trace) -> list[int]:
+    ends = [{end for _, end, _ in trace.blocks()} for trace in traces]
+    return sorted(set.intersection(*ends))
+
+
+def per_source(trace: Trace) -> Iterator[tuple[str, list[tuple[Sample, SampleKey]]]]:
+    """Yield each source with its samples in order of position."""
+    found: dict[str, list[tuple[Sample, SampleKey]]] = {name: [] for name in trace.case.settings.sources}
+    for sample in trace.samples():
+        key = trace.key(sample)
+        if key[0] != "?":
+            found[trace.case.source_of(key[0])].append((sample, key))
+    yield from found.items()

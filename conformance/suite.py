@@ -1,0 +1,107 @@
+"""Runs checks on a loader and collects their findings."""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from . import checks
+from .bench import Bench, Declaration, Failed, Refused
+from .case import Case
+from .doors import DriverFault
+from .driver import PROMISES
+from .registry import CHECKS, QUICK, Check, Scale
+from .shrink import smallest
+from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Broken, Finding, NotApplicable
+
+SHRINKING = 15.0
+"""Seconds for making a failing case smaller."""
+
+
+def collected(select: Sequence[str] = ()) -> list[Check]:
+    """Return the checks in order of their clauses; `select` keeps those whose id, clause or chapter is named."""
+    checks.load()
+    wanted = [check for check in CHECKS.values() if not select or any(_named(check, name) for name in select)]
+    chapters = ["V", "D0", "C1", "C2", "C3", "C4", "C5"]
+
+    def place(check: Check) -> tuple[int, int]:
+        chapter, _, number = check.clause.partition(".")
+        return chapters.index(chapter[:2] if number else "V"), int(number or chapter[1:])
+
+    return sorted(wanted, key=place)
+
+
+def run(
+    bench: Bench, select: Sequence[str] = (), mode: str = QUICK, seed: int = 0, report: Callable[[Finding], None] = lambda finding: None
+) -> list[Finding]:
+    """Return the finding of every selected check; `report` hears of each as it is made."""
+    findings: list[Finding] = []
+    try:
+        declared = bench.declaration()
+        _expect_known(declared)
+    except DriverFault as fault:
+        return [Finding(f"{fault.must}/declaration", fault.must, BROKEN, str(fault))]
+    for check in collected(select):
+        findings.append(judge(bench, check, declared, mode, seed))
+        report(findings[-1])
+    return findings
+
+
+def judge(bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, seed: int = 0) -> Finding:
+    """Return the finding of one check: broken at its first case that fails, which is made smaller."""
+    if missing := sorted(check.needs - declared.promises):
+        return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
+    scale = Scale(mode, random.Random(f"{seed} {check.id}"))
+    start, held, reason = time.monotonic(), 0, ""
+    for case in check.cases(scale):
+        found = attempt(bench, check, case, declared)
+        if found.verdict == BROKEN:
+            found = shrunk(bench, check, found, declared)
+            return replace(found, seconds=time.monotonic() - start)
+        held += found.verdict == HOLDS
+        reason = found.reason or reason
+    verdict = HOLDS if held else NOT_APPLICABLE
+    return Finding(check.id, check.clause, verdict, "" if held else reason, seconds=time.monotonic() - start)
+
+
+def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
+    """Return the finding of a check on one case."""
+    made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
+    try:
+        check.judge(bench, case)
+    except Broken as broken:
+        return replace(made, expected=broken.expected, got=broken.got, where=broken.where)
+    except NotApplicable as reason:
+        return Finding(check.id, check.clause, NOT_APPLICABLE, str(reason))
+    except Refused as refused:
+        # A promise was made for all that the check needs: to refuse it now is to break it.
+        got = f"a refusal of {refused.verb}: {refused.reason}"
+        return replace(
+            made, expected=f"what is promised ({', '.join(sorted(check.needs)) or 'to serve'})", got=got, where={"leg": refused.leg}
+        )
+    except Failed as failed:
+        where = {"leg": failed.leg, "step": failed.step}
+        return replace(made, expected=f"an answer to {failed.verb}", got=f"an error, {failed.found}", where=where)
+    except DriverFault as fault:
+        return replace(made, clause=fault.must, expected=str(fault).partition(" Found: ")[0], got=fault.found, where={"rank": fault.rank})
+    return Finding(check.id, check.clause, HOLDS)
+
+
+def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration) -> Finding:
+    """Return the finding on the smallest case that breaks the same clause."""
+
+    def still_broken(case: Case) -> Finding | None:
+        again = attempt(bench, check, case, declared)
+        return again if again.verdict == BROKEN and again.clause == found.clause else None
+
+    return smallest(found, still_broken, SHRINKING)
+
+
+def _named(check: Check, name: str) -> bool:
+    return name in (check.id, check.clause, check.clause.partition(".")[0])
+
+
+def _expect_known(declared: Declaration) -> None:
+    unknown: Iterable[str] = sorted(declared.promises - PROMISES.keys())
+    if unknown or declared.stride not in ("L", "L+1"):
+        raise DriverFault("V3", f"declares unknown promises {', '.join(unknown) or 'none'} and stride {declared.stride!r}")

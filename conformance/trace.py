@@ -1,0 +1,108 @@
+"""What a loader served, as the suite received it: legs of steps of ranks of micro-batches, and the samples in them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from .case import Case, Leg
+from .corpora import Identity
+from .driver import Array, Layout, MicroBatch
+
+SampleKey = tuple[str, int]
+"""What a sample is, whatever its row: the corpus and the number of its first token there."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row that one process received. `position` is where A7 puts it: consumed before the step, and its place in it."""
+
+    leg: int
+    step: int
+    layout: Layout
+    micro: int
+    row: int
+    position: int
+    inputs: Array
+    targets: Array | None
+
+    @property
+    def first(self) -> int:
+        """Serial number of the first input."""
+        return int(self.inputs[0])
+
+
+@dataclass
+class StepTrace:
+    """One step: the micro-batches of every process. `lost` steps were committed after the last saved state and before a kill."""
+
+    consumed: int
+    batches: list[list[MicroBatch]]
+    committed: bool = True
+    lost: bool = False
+
+
+@dataclass
+class LegTrace:
+    """One attempt: what its processes served, whether the loader said that the run is over, and which ranks said so before the others."""
+
+    number: int
+    leg: Leg
+    start: int
+    steps: list[StepTrace] = field(default_factory=list)
+    ended: bool = False
+    ended_early: list[int] = field(default_factory=list)
+    endless: bool = False
+
+
+@dataclass
+class Trace:
+    """A whole run of a case, over all its legs."""
+
+    case: Case
+    legs: list[LegTrace] = field(default_factory=list)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Tells where each token comes from."""
+        return Identity(self.case.corpora)
+
+    def steps(self, lost: bool = False) -> Iterator[tuple[LegTrace, StepTrace]]:
+        """Yield the steps that count: committed, and not lost by a kill (or, with `lost`, every step that was served)."""
+        for leg in self.legs:
+            for step in leg.steps:
+                if lost or (step.committed and not step.lost):
+                    yield leg, step
+
+    def samples(self, lost: bool = False, peers: bool = False) -> Iterator[Sample]:
+        """Yield the samples in order of position, of each dp rank's first process (or of all, with `peers`)."""
+        for leg, step in self.steps(lost):
+            number = leg.steps.index(step)
+            share = leg.leg.micro_batch * leg.leg.accumulation
+            for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
+                if layout.peer and not peers:
+                    continue
+                for micro, batch in enumerate(batches):
+                    for row in range(len(batch["inputs"])):
+                        position = step.consumed + layout.dp_rank * share + micro * leg.leg.micro_batch + row
+                        targets = batch["targets"][row] if "targets" in batch else None
+                        yield Sample(leg.number, number, layout, micro, row, position, batch["inputs"][row], targets)
+
+    def key(self, sample: Sample) -> SampleKey:
+        """Return what the sample is; an unknown token counts as a corpus of its own, which D0 finds."""
+        place = self.identity.place(sample.first)
+        return ("?", sample.first) if place is None else (place.corpus, place.token)
+
+    def keys(self) -> list[SampleKey]:
+        """Return the samples that count, in order of position."""
+        return [self.key(sample) for sample in self.samples()]
+
+    def blocks(self) -> list[tuple[int, int, Counter[SampleKey]]]:
+        """Return the steps that count as (first position, one past the last, the samples in between, in no order)."""
+        found: dict[int, tuple[int, Counter[SampleKey]]] = {}
+        for leg, step in self.steps():
+            found[step.consumed] = (step.consumed + leg.leg.batch_size, Counter())
+        for sample in self.samples():
+            start = max(begin for begin in found if begin <= sample.position)
+            found[start][1][self.key(sample)] += 1
+        return [(start, end, counts) for start, (end, counts) in sorted(found.items())]

@@ -1,0 +1,51 @@
+"""Messages between the suite and the process of a rank: a line of JSON, then the raw bytes of its frames (DRIVERS.md)."""
+
+import json
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .driver import Array
+
+DTYPES = ("uint8", "bool", "int32", "int64", "uint16", "uint32")
+LONGEST_LINE = 1 << 26
+LARGEST_FRAME = 1 << 31
+
+
+class Rubbish(ValueError):  # noqa: N818 what was received, not what went wrong
+    """What arrived is no message."""
+
+
+def send(stream: BinaryIO, message: dict[str, Any], frames: Sequence[Array] = ()) -> None:
+    """Write a message; `frames` are C-order little-endian arrays, named in the line by dtype and shape."""
+    whole = [np.ascontiguousarray(frame) for frame in frames]
+    described = [{"dtype": frame.dtype.name, "shape": list(frame.shape)} for frame in whole]
+    stream.write(json.dumps({**message, "frames": described}).encode() + b"\n")
+    for frame in whole:
+        stream.write(frame.tobytes())
+    stream.flush()
+
+
+def receive(read_line: Callable[[], bytes], read_exactly: Callable[[int], bytes]) -> tuple[dict[str, Any], list[Array]]:
+    """Return the next message and its frames; raises Rubbish for anything else, EOFError at the end of the stream."""
+    line = read_line()
+    if not line:
+        raise EOFError
+    try:
+        message = json.loads(line)
+        described = [(frame["dtype"], [int(size) for size in frame["shape"]]) for frame in message.get("frames", [])]
+    except (ValueError, KeyError, TypeError, AttributeError) as reason:
+        raise Rubbish(f"expected a line of JSON, found {_short(line)}") from reason
+    frames = []
+    for dtype, shape in described:
+        if dtype not in DTYPES or any(size < 0 for size in shape) or prod(shape) * np.dtype(dtype).itemsize > LARGEST_FRAME:
+            raise Rubbish(f"expected a frame of {', '.join(DTYPES)} and at most 2 GiB, found {dtype} {shape}")
+        data = read_exactly(prod(shape) * np.dtype(dtype).itemsize)
+        frames.append(np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).reshape(shape))
+    return message, frames
+
+
+def _short(line: bytes) -> str:
+    return repr(line[:80]) + ("..." if len(line) > 80 else "")
