@@ -104,6 +104,8 @@ function check(name, bytes) {
   refuseIf(format !== "fivepoint-vectors" || version !== 1n, `format ${format}, version ${version}`);
   refuseIf(file.of !== name, `of ${file.of}`);
   refuseIf(!Object.hasOwn(FILES, name), "vectors of no known algorithm");
+  refuseIf(file.cases.length === 0, "no cases");
+  refuseIf(new Set(file.cases.map(({ id }) => id)).size < file.cases.length, "two cases with one id");
   let failures = 0;
   for (const one of file.cases) {
     const [expected, got] = outcome(FILES[name], one);
@@ -113,7 +115,7 @@ function check(name, bytes) {
     console.log(`${name} ${one.id}: expected ${excerpt(expected, difference)}, got ${excerpt(got, difference)}`);
   }
   console.log(`${name}: ${file.cases.length} cases, ${failures} failures`);
-  return failures + (file.cases.length === 0);
+  return failures;
 }
 
 function main(folder) {
