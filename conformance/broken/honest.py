@@ -17,7 +17,7 @@ from ..drivers.reference import BOUNDARIES, ReferenceDriver, plan_for
 class Honest(Driver):
     """Serves the plan as the reference does, with every decision in a method of its own.
 
-    A broken loader names the `clause` that it breaks, the `fault` of the field that it commits, and `also`, clauses that cannot hold either.
+    A broken loader names the `clause` that it breaks, the `fault` that it commits, and in `also` the clauses that cannot hold either.
     """
 
     promises = frozenset(PROMISES) - {"where", "log"}
