@@ -23,6 +23,8 @@ PROMISES = {
     "phases": "weights may change in mid-run, and each source goes on where it was",
     "skips": "passes over a given number of samples before a given position",
     "budgets": "refuses what exceeds max_epochs, and more than four epochs without a signature",
+    "layout": "serves the same sequence of samples on any number of ranks, with any micro-batch and accumulation",
+    "batch_size": "holds to the batch size of the settings, and refuses a layout that does not fit it",
     "whole_steps": "serves a step whole or not at all, without padding",
     "resume": "goes on, from a saved state, at the first sample that was not committed",
     "rebatch": "resumes with another micro-batch, accumulation or batch size",
@@ -33,6 +35,7 @@ PROMISES = {
     "workers": "may read with a number of workers of its own",
     "rows": "puts the samples of a step on ranks and rows as A7 says",
     "boundaries": "gives position ids, loss mask and cu_seqlens from the documents",
+    "hash": "names the run by a hash of all that decides a token",
     "where": "tells the positions that serve given tokens",
     "log": "keeps a run log (formats.md, F5)",
 }
@@ -63,6 +66,8 @@ class Settings:
     signed_off: bool = True
     rule: str = "earliest-deadline"
     boundaries: bool = False
+    batch_size: int | None = None
+    """Samples of a step that the run asks for; None leaves it to the layout."""
 
     @property
     def length(self) -> int:
@@ -141,6 +146,10 @@ class Driver:
     def where(self, source: str, corpus: str, first: int, last: int) -> list[int]:
         """Return the positions that serve tokens `first` to `last` of a corpus, inclusive."""
         raise Refusal("has no way back")
+
+    def identity(self) -> str:
+        """Return the hash that names the run: everything that decides a token, and nothing that decides none."""
+        raise Refusal("has no hash")
 
     def log(self) -> list[dict[str, Any]]:
         """Return the records of the run log so far."""

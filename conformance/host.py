@@ -61,6 +61,8 @@ def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple
         return {"ok": None}, [np.frombuffer(driver.save(), np.uint8)]
     elif verb == "where":
         return {"ok": driver.where(request["source"], request["corpus"], request["first"], request["last"])}, []
+    elif verb == "identity":
+        return {"ok": driver.identity()}, []
     elif verb == "log":
         return {"ok": driver.log()}, []
     elif verb == "close":

@@ -20,7 +20,7 @@ class Honest(Driver):
     A broken loader names the `clause` that it breaks, the `fault` that it commits, and in `also` the clauses that cannot hold either.
     """
 
-    promises = frozenset(PROMISES) - {"where", "log"}
+    promises = frozenset(PROMISES) - {"log"}
     clause: ClassVar[str] = ""
     fault: ClassVar[int | None] = None
     also: ClassVar[tuple[str, ...]] = ()
@@ -33,16 +33,30 @@ class Honest(Driver):
             self.reader = BatchReader(self.plan, BOUNDARIES if settings.boundaries else None)
         except FivepointError as reason:
             raise Refusal(str(reason)) from reason
+        self.expect_batch_size()
         self.consumed = 0
         self.steps = 0
         if states:
             self.restore([json.loads(state) for state in states])
+
+    def where(self, source: str, corpus: str, first: int, last: int) -> list[int]:
+        """Ask the plan."""
+        return self.plan.where(source, corpus, first, last)
+
+    def identity(self) -> str:
+        """Return the plan's hash."""
+        return self.plan.plan_hash
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Return the plan, admitted."""
         plan = plan_for(corpus, settings)
         plan.admit()
         return plan
+
+    def expect_batch_size(self) -> None:
+        """Refuse a layout that does not make up the batch size of the settings."""
+        if self.settings.batch_size not in (None, self.layout.batch_size):
+            raise Refusal(f"the run asks for {self.settings.batch_size} samples a step, the layout makes {self.layout.batch_size}")
 
     def next(self) -> list[MicroBatch] | None:
         """Serve the step at `consumed`, if a whole one is left."""

@@ -62,6 +62,10 @@ class ReferenceDriver(Driver):
         """Ask the plan."""
         return self.plan.where(source, corpus, first, last)
 
+    def identity(self) -> str:
+        """Return the plan's hash."""
+        return self.plan.plan_hash
+
     def log(self) -> list[dict[str, Any]]:
         """Return what the loader logged, on all legs of the run."""
         return [json.loads(line) for line in self.log_path.read_text(encoding="utf-8").splitlines()]
@@ -109,7 +113,8 @@ def plan_for(corpus: Path, settings: Settings) -> Plan:
         "skips": [list(skip) for skip in settings.skips],
         "paths": {name: [str(corpus / folder) for folder in settings.sources[name]] for name in weighed},
     }
-    return Plan.from_json(value | ({"budgets": budgets} if budgets else {}))
+    sizes = {} if settings.batch_size is None else {"batch_sizes": [[0, settings.batch_size]]}
+    return Plan.from_json(value | ({"budgets": budgets} if budgets else {}) | sizes)
 
 
 def _pin(manifest: Manifest) -> dict[str, Any]:
