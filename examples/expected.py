@@ -1,6 +1,7 @@
 """What every rank should have trained on, from the plan and the shards alone: no loader, no run log, no checkpoint is asked.
 
-Positions become windows by `Plan.resolve`; their tokens are cut out of the `.bin` files here, and steps and ranks follow spec/algorithms.md, A7.
+Positions become windows by `Plan.resolve`; their tokens are cut out of the `.bin` files here. Steps and ranks follow
+spec/algorithms.md, A7.
 """
 
 import hashlib

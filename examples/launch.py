@@ -1,10 +1,12 @@
 """Start a training run under torchrun, and end it: bounded waits, and nothing left running whatever happens."""
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -70,3 +72,13 @@ class Torchrun:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.end()
+
+
+def wait_for_step(training: Torchrun, log: Path, step: int) -> int | None:
+    """Wait until the rank that writes `log` has begun `step`, and return its process id; None where training ends before."""
+    while training.running:
+        lines = log.read_bytes().split(b"\n")[:-1] if log.exists() else []
+        if lines and (last := json.loads(lines[-1]))["step"] >= step:
+            return int(last["pid"])
+        time.sleep(0.005)
+    return None

@@ -9,14 +9,16 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import asdict, dataclass, field
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from expected import Expected
 from rank_log import read
+
+from fivepoint.errors import FivepointError
 
 Line = dict[str, Any]
 SHOWN = 8
@@ -54,7 +56,6 @@ def prove(expected: Expected, run: Path) -> Proof:
     proof.steps = max(counts, default=0)
     proof.redone = sorted({step for attempt in attempts for step in attempt.committed if counts.get(step) is not attempt})
     proof.consumed = sum(size for _, size in expected.steps[: proof.steps])
-    _check_run_log(expected, counts, proof)
     lines = read_lines(run / "ranks")
     seen = np.zeros(expected.plan.length, np.int64)
     for (number, step, rank, micro_batch), found in sorted(lines.items()):
@@ -69,6 +70,7 @@ def prove(expected: Expected, run: Path) -> Proof:
                 seen[positions.start : positions.stop] += 1
             elif counts.get(step) is not attempt:
                 proof.compared_again += 1
+    _check_run_log(expected, counts, proof)
     _check_missing(expected, attempts, lines, proof)
     _check_coverage(seen, proof)
     return proof
@@ -137,16 +139,12 @@ def _compare(expected: Expected, attempt: Attempt, line: Line, place: str, proof
 def _check_missing(expected: Expected, attempts: list[Attempt], lines: dict[tuple[int, int, int, int], list[Line]], proof: Proof) -> None:
     for attempt in attempts:
         for step in attempt.committed:
-            if step > len(expected.steps):
-                continue
-            accumulation = expected.steps[step - 1][1] // (attempt.dp_size * attempt.micro_batch)
-            for rank in range(attempt.dp_size):
-                for micro_batch in range(accumulation):
-                    count = len(lines.get((attempt.number, step, rank, micro_batch), ()))
-                    if count != 1:
-                        proof.problems.append(
-                            f"step {step}, rank {rank}, micro-batch {micro_batch}: expected one line in attempt {attempt.number}, found {count or 'none'}"
-                        )
+            size = expected.steps[step - 1][1] if step <= len(expected.steps) else 0
+            for rank, micro_batch in product(range(attempt.dp_size), range(size // (attempt.dp_size * attempt.micro_batch))):
+                count = len(lines.get((attempt.number, step, rank, micro_batch), ()))
+                if count != 1:
+                    place = f"step {step}, rank {rank}, micro-batch {micro_batch}"
+                    proof.problems.append(f"{place}: expected one line in attempt {attempt.number}, found {count or 'none'}")
 
 
 def _check_coverage(seen: np.ndarray[Any, Any], proof: Proof) -> None:
@@ -154,7 +152,9 @@ def _check_coverage(seen: np.ndarray[Any, Any], proof: Proof) -> None:
     for _, group in groupby(enumerate(wrong), lambda item: (item[1][0] - item[0], item[1][1])):
         run = [position for _, (position, _) in group]
         times, wanted = int(seen[run[0]]), "once" if run[0] < proof.consumed else "never"
-        proof.problems.append(f"{_named(range(run[0], run[-1] + 1))}: expected {wanted} in the steps that count, found {times or 'no'} times")
+        proof.problems.append(
+            f"{_named(range(run[0], run[-1] + 1))}: expected {wanted} in the steps that count, found {times or 'no'} times"
+        )
 
 
 def _named(positions: range) -> str:
@@ -169,7 +169,9 @@ def report(expected: Expected, proof: Proof) -> str:
         if attempt.committed:
             first, last = min(attempt.committed), max(attempt.committed)
             accumulation = expected.steps[first - 1][1] // (attempt.dp_size * attempt.micro_batch)
-            text.append(f"attempt {attempt.number}: steps {first} to {last} on {attempt.dp_size} ranks x {attempt.micro_batch} x {accumulation}")
+            text.append(
+                f"attempt {attempt.number}: steps {first} to {last} on {attempt.dp_size} ranks x {attempt.micro_batch} x {accumulation}"
+            )
     if proof.problems:
         text += ["NOT PROVEN:", *(f"- {problem}" for problem in proof.problems[:SHOWN])]
         if len(proof.problems) > SHOWN:
@@ -178,12 +180,15 @@ def report(expected: Expected, proof: Proof) -> str:
     text += [
         "PROVEN:",
         f"- the {expected.shards} shards ({expected.bytes:,} bytes) and their manifests have the SHA-256 that the plan pins",
-        f"- all {proof.compared:,} micro-batches ({proof.tokens:,} tokens) that entered the model on any rank had the SHA-256 recomputed from plan and shards",
+        f"- all {proof.compared:,} micro-batches ({proof.tokens:,} tokens) that entered the model on any rank had the SHA-256 that plan "
+        "and shards give",
         f"- the {proof.steps} steps that count trained on each of the positions 0 to {proof.consumed - 1} exactly once, and on no other",
     ]
-    if proof.compared_again:
-        steps = f"steps {proof.redone[0]} to {proof.redone[-1]}" if proof.redone else "no whole step"
-        text.append(f"- {steps} had been committed and lost: their {proof.compared_again} micro-batches of then, and those of the redone steps, agree with the plan")
+    if proof.redone:
+        text.append(
+            f"- steps {proof.redone[0]} to {proof.redone[-1]} were committed, lost and redone; the {proof.compared_again} micro-batches "
+            "lost are those of the plan too"
+        )
     return "\n".join(text)
 
 
@@ -192,19 +197,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", type=Path)
     parser.add_argument("run", type=Path, help="the folder that train.py wrote")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write what was found to FILE")
     options = parser.parse_args()
     try:
         expected = Expected(options.plan)
         proof = prove(expected, options.run)
-    except (OSError, ValueError, KeyError) as reason:
+    except (FivepointError, OSError, ValueError, KeyError) as reason:
         print(f"nothing proven: {reason}", file=sys.stderr)
         return 2
     if options.json:
-        attempts = [{"dp_size": attempt.dp_size, "micro_batch": attempt.micro_batch, "steps": len(attempt.committed)} for attempt in proof.attempts]
-        print(json.dumps({**vars(proof), "attempts": attempts, "proven": not proof.problems}))
-    else:
-        print(report(expected, proof))
+        options.json.write_text(json.dumps({"proven": not proof.problems, **asdict(proof)}), encoding="utf-8")
+    print(report(expected, proof))
     return 1 if proof.problems else 0
 
 

@@ -1,8 +1,8 @@
 """What a rank writes down about the tensors that enter its model: one JSON line a micro-batch, in a file of its own.
 
-A line has `attempt` (how often training was started, this time included), `pid`, `step` (from 1), `rank`, `dp_size`, `micro_batch` (its number in
-the step, from 0), `rows`, `consumed` (where the step begins), and `sha256` of the tensors: inputs [rows, L], then targets [rows, L], row by row,
-each token a little-endian signed 64-bit integer.
+A line has `attempt` (how often training was started, this time included), `pid`, `step` (from 1), `rank`, `dp_size`, `micro_batch` (its
+number in the step, from 0), `rows`, `consumed` (where the step begins), and `sha256` of the tensors: inputs [rows, L], then targets
+[rows, L], row by row, each token a little-endian signed 64-bit integer.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Loaders with one planted fault each, to see that prove.py reports it. `train.py --sabotage NAME` is the only user; no honest run comes here."""
+"""Loaders with one planted fault each, to see that prove.py reports it: only `train.py --sabotage NAME` uses them."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -5,8 +5,11 @@
 - docs: the language reference that `help()` shows, the descriptions of installed packages, and their text files
 
 Which documents are taken is decided by a seed and their names alone; two documents with the same text are taken once.
+
+    python examples/text.py --out text --tokens 12000000 --seed 2024
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -14,6 +17,7 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 BYTES_PER_TOKEN = 3.2
@@ -89,7 +93,7 @@ def _packages() -> Iterator[Document]:
 
 def _docs() -> Iterator[Document]:
     try:
-        from pydoc_data.topics import topics
+        topics = import_module("pydoc_data.topics").topics
     except ImportError:  # some distributions leave it out
         topics = {}
     for name, text in topics.items():
@@ -119,3 +123,18 @@ def _text(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         pass
     return None
+
+
+def main() -> None:
+    """Read the command line, and print what was chosen."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--tokens", type=int, default=12_000_000, help="about how many; the tokenizer will tell")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of documents")
+    options = parser.parse_args()
+    for choice in write(options.out, options.tokens, options.seed):
+        print(f"{choice.source:<9} {choice.documents:>6,} of {choice.found:>6,} documents, {choice.bytes:>11,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,8 +2,8 @@
 
     torchrun --standalone --nproc-per-node=2 examples/train.py plan.json --out run --micro-batch 8
 
-What is promised: the samples of each step are those of the plan, bit for bit, whatever the number of ranks. What is not: the weights. A sum of
-gradients over four ranks is added up in another order than one over two, so weights and losses of two runs agree only nearly.
+What is promised: the samples of each step are those of the plan, bit for bit, whatever the number of ranks. What is not: the weights. A
+sum of gradients over four ranks is added up in another order than one over two, so weights and losses of two runs agree only nearly.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from sabotage import FAULTS
 from torch import Tensor
 
 from fivepoint.audit.run_log import RunLog
+from fivepoint.errors import FivepointError
 from fivepoint.reference.batch import open_corpora
 from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
@@ -72,7 +73,9 @@ class Trainer:
             for name, parameter in self.named.items():
                 parameter.copy_(tensors[f"model.{name}"])
                 prefix = f"optimizer.{name}."
-                self.optimizer.state[parameter] = {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+                self.optimizer.state[parameter] = {
+                    key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)
+                }
 
 
 def add_over_ranks(vector: Tensor) -> None:
@@ -136,17 +139,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", type=Path, help="plan.json, with batch sizes in it")
     parser.add_argument("--out", type=Path, required=True, help="folder of checkpoints and logs; training goes on from what is there")
-    parser.add_argument("--micro-batch", type=int, default=8, help="samples a rank takes at once; accumulation follows from the plan's batch size")
+    parser.add_argument(
+        "--micro-batch", type=int, default=8, help="samples a rank takes at once; accumulation follows from the plan's batch size"
+    )
     parser.add_argument("--checkpoint-every", type=int, default=40, metavar="STEPS")
     parser.add_argument("--stop-at", type=int, metavar="STEP", help="write a checkpoint after this step and leave")
     parser.add_argument("--peak-rate", type=float, default=3e-3, help="the largest learning rate")
-    parser.add_argument("--sabotage", choices=sorted(FAULTS), help="plant a fault in the loader (sabotage.py), to see that prove.py reports it")
+    parser.add_argument(
+        "--sabotage", choices=sorted(FAULTS), help="plant a fault in the loader (sabotage.py), to see that prove.py reports it"
+    )
     options = parser.parse_args()
     die_with_parent()
     (options.out / "checkpoints").mkdir(parents=True, exist_ok=True)
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     try:
         train(options, dist.get_rank(), dist.get_world_size())
+    except FivepointError as reason:
+        raise SystemExit(f"rank {dist.get_rank()}: {reason}") from reason
     finally:
         dist.destroy_process_group()
 

@@ -1,0 +1,48 @@
+"""What the demo prints, and how it runs commands: each is shown as a shell takes it, so that it can be run again by hand."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+WIDTH = 140
+
+
+class CommandError(Exception):
+    """A command ended with another exit code than it should have."""
+
+
+def say(text: str) -> None:
+    """Print at once, so that our lines and those of the processes we start keep their order."""
+    print(text, flush=True)
+
+
+def say_command(command: Sequence[object]) -> None:
+    """Print a command; paths below the current folder are shown relative to it."""
+    here = f"{Path.cwd()}{os.sep}"
+    say("$ " + shlex.join(str(part).replace(here, "") for part in command))
+
+
+def run(*command: object, expected: Sequence[int] = (0,), lines: int | None = None) -> int:
+    """Print a command, run it, print what it prints (of that the first `lines` only), and return its exit code; raises CommandError."""
+    parts = [str(part) for part in command]
+    say_command(parts)
+    done = subprocess.run(parts, stdout=subprocess.PIPE if lines else None, text=True)
+    if lines:
+        printed = [line[:WIDTH] for line in done.stdout.splitlines()]
+        say("\n".join(printed[:lines]) + f"\n  ... and {len(printed) - lines} more lines" * (len(printed) > lines))
+    if done.returncode not in expected:
+        raise CommandError(
+            f"expected exit code {' or '.join(map(str, expected))} of this command, found {done.returncode}: {shlex.join(parts)}"
+        )
+    return done.returncode
+
+
+def output(*command: object) -> bytes:
+    """Print a command, run it, and return what it prints; raises CommandError."""
+    say_command(command)
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE)
+    if done.returncode:
+        raise CommandError(f"expected exit code 0 of this command, found {done.returncode}: {shlex.join(map(str, command))}")
+    return done.stdout
