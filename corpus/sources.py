@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import ConfigError, InputError
@@ -46,7 +47,7 @@ class Source:
     name: str
     files: tuple[InputFile, ...]
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Sum of the files' sizes as they lie on disk."""
         return sum(file.bytes for file in self.files)
