@@ -33,7 +33,7 @@ class Decoders:
             if sha256 not in self._asked:
                 wanted = ", ".join(f"{name} with sha256 {other}" for other, name in self._asked.items())
                 raise InputError(
-                    f"expected the tokenizer that made the corpora of the step, {wanted}, found {file.name} with sha256 {sha256}"
+                    f"expected a tokenizer that made a corpus of the step, {wanted}, found {file.name} with sha256 {sha256}"
                 )
 
 

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from runs import fivepoint, one_sentence, prepare_run
+from runs import fivepoint, prepare_run, process, refused
 
+from fivepoint.audit.run_log import read
 from fivepoint.errors import FivepointError
 from fivepoint.reference.schema import validate
 
@@ -37,17 +38,23 @@ def folder(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_people_machines_and_mistakes(folder, command):
     asked, shown, mistake, exit_code = COMMANDS[command]
-    done = fivepoint(*asked, cwd=folder)
+    done = process(*asked, cwd=folder)
     assert (done.returncode, done.stderr) == (0, "") and shown in done.stdout, f"{done.stdout}{done.stderr}"
-    done = fivepoint(*asked, "--json", cwd=folder)
+    done = process(*asked, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     validate(json.loads(done.stdout), f"command_{SCHEMAS.get(command, command)}", command, FivepointError)
-    done = fivepoint(*asked, *mistake, "--json", cwd=folder)
-    one_sentence(exit_code, done.returncode, done.stdout, done.stderr)
+    refused(exit_code, process(*asked, *mistake, "--json", cwd=folder))
+
+
+def test_a_torn_log_is_reported_and_goes_on(folder):
+    (folder / "torn.jsonl").write_bytes(b'{"step": 1, "cons')
+    done = process("run", "plan.json", *LAYOUT, "--steps", 1, "--run-log", "torn.jsonl", cwd=folder)
+    assert done.returncode == 0 and "torn line of 17 bytes" in done.stderr
+    assert len(list(read(folder / "torn.jsonl"))) == 2
 
 
 def begin(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start an endless enough run whose lines come through a pipe."""
+    """Start a run of many hours whose lines come through a pipe."""
     command = [sys.executable, "-m", "fivepoint.cli", "run", "long.json", *LAYOUT, "--json", *arguments]
     plan = json.loads((folder / "plan.json").read_text())
     plan["phases"][1]["length"] = 10**6

@@ -87,15 +87,6 @@ def test_people_get_a_line_a_step(folder, expected):
     assert (done.returncode, done.stdout) == (0, f"step 1  consumed 12  {expected[0]['digest']}\n")
 
 
-def test_a_torn_log_is_reported_and_goes_on(folder, tmp_path):
-    log = tmp_path / "run.jsonl"
-    log.write_bytes(b'{"step": 1, "cons')
-    asked = ["run", "plan.json", "--dp-size", 1, "--micro-batch", 12, "--steps", 1, "--run-log", log]
-    done = fivepoint(*asked, cwd=folder)
-    assert done.returncode == 0 and "torn line of 17 bytes" in done.stderr
-    assert len(list(read(log))) == 2
-
-
 REFUSED = {
     "the fast loader": (9, ["--loader", "fastpath"], "expected --loader reference"),
     "a device": (9, ["--device", "cuda"], 'expected device="cpu"'),

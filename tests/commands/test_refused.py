@@ -1,0 +1,116 @@
+"""Plans and checkpoints that no command takes: one sentence each, an exit code of their kind, and nothing written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from runs import fivepoint, prepare_run, refusal, steps
+
+RUN = ("run", "plan.json", "--dp-size", 2, "--micro-batch", 3, "--steps", 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = prepare_run(tmp_path_factory.mktemp("refused"))
+    steps(*RUN[1:-1], 9, "--save", "state.json", cwd=folder)
+    return folder
+
+
+def changed(folder: Path, file: str, change: Callable[[dict], object]) -> str:
+    """Write a changed copy of a JSON file beside it, and return its name."""
+    value = json.loads((folder / file).read_text())
+    change(value)
+    (folder / f"changed-{file}").write_text(json.dumps(value))
+    return f"changed-{file}"
+
+
+PLANS = {
+    "an unknown version": (lambda plan: plan.update(version=2), "expected version 1, found 2"),
+    "another file": (lambda plan: plan.update(format="fivepoint-corpus"), "expected format 'fivepoint-plan'"),
+    "a source twice": (lambda plan: plan["sources"].append(plan["sources"][-1]), "'wiki' twice"),
+    "a budget exceeded": (lambda plan: plan["budgets"]["wiki"].update(max_epochs=3), "may begin 3 epochs"),
+    "no sign-off": (lambda plan: plan.pop("budgets") and plan["phases"][1].update(length=300), "somebody signs off"),
+}
+USES = [("show",), ("run", "--dp-size", 2, "--micro-batch", 3), ("where", "--source", "web", "--tokens", "0:1")]
+
+
+@pytest.mark.parametrize("kind", PLANS)
+@pytest.mark.parametrize("use", USES, ids=lambda use: use[0])
+def test_plans(folder, kind, use):
+    change, sentence = PLANS[kind]
+    file = changed(folder, "plan.json", change)
+    assert sentence in refusal(3, use[0], file, *use[1:], cwd=folder, table=kind in ("a budget exceeded", "no sign-off"))
+
+
+def differ(folder: Path, change: Callable[[dict], object]) -> str:
+    return refusal(5, "run", changed(folder, "plan.json", change), *RUN[2:], "--resume", "state.json", cwd=folder)
+
+
+@pytest.mark.clause("C4.7")
+def test_a_checkpoint_of_another_plan_names_each_field_that_differs(folder):
+    def change(plan: dict) -> None:
+        plan["seed"] = 6
+        plan["skips"] = [[40, 8]]
+        plan["phases"][0]["weights"]["wiki"] = 2
+        plan["phases"][0]["rule"] = "furthest-behind"
+
+    said = differ(folder, change)
+    for field in ("seed", "skips[0][1]", "phases[0].weights.wiki", "phases[0].rule"):
+        assert f"{field}: checkpoint has" in said
+
+
+@pytest.mark.clause("C4.8")
+def test_a_checkpoint_goes_on_with_another_future(folder):
+    file = changed(folder, "plan.json", lambda plan: plan["phases"][1]["weights"].update(books=2))
+    assert steps(file, *RUN[2:], "--resume", "state.json", cwd=folder)[0]["step"] == 10
+
+
+def test_a_checkpoint_beyond_the_plan_s_end(folder):
+    def change(plan: dict) -> None:
+        plan["phases"] = [{**plan["phases"][0], "length": 100}]
+
+    assert "expected a checkpoint within the plan's 100 positions, found consumed = 108" in differ(folder, change)
+
+
+CHECKPOINTS = {
+    "an unknown version": (lambda state: state.update(version=2), "expected version 1, found 2"),
+    "another consumed": (lambda state: state.update(consumed=120), "the checkpoint contradicts itself"),
+    "a changed past": (lambda state: state["plan"].update(seed=6), "the checkpoint contradicts itself"),
+    "a field missing": (lambda state: state.pop("prefix_hash"), "prefix_hash"),
+}
+
+
+@pytest.mark.parametrize("kind", CHECKPOINTS)
+def test_checkpoints(folder, kind):
+    change, sentence = CHECKPOINTS[kind]
+    assert sentence in refusal(5, *RUN, "--resume", changed(folder, "state.json", change), cwd=folder)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\x80\x04K\x01.", b"null", b'{"seed": 1.5}'], ids=["empty", "cut", "pickle", "null", "float"]
+)
+def test_files_that_are_no_json(folder, content):
+    (folder / "broken.json").write_bytes(content)
+    assert "broken.json" in refusal(3, "show", "broken.json", cwd=folder)
+    assert "broken.json" in refusal(5, *RUN, "--resume", "broken.json", cwd=folder)
+
+
+def test_a_refused_run_leaves_no_checkpoint_and_no_line(folder):
+    refusal(5, *RUN, "--resume", "none.json", "--save", "new.json", "--run-log", "new.jsonl", cwd=folder)
+    assert not (folder / "new.json").exists()
+    assert not (folder / "new.jsonl").exists()
+
+
+def test_a_refused_plan_leaves_the_old_one(folder):
+    before = (folder / "plan.json").read_bytes()
+    text = (folder / "run.toml").read_text()
+    (folder / "wrong.toml").write_text(text.replace("max_epochs = 6", "max_epochs = 2"))
+    refusal(3, "plan", "wrong.toml", "-o", "plan.json", cwd=folder, table=True)
+    assert (folder / "plan.json").read_bytes() == before
+
+
+def test_a_plan_written_elsewhere_finds_its_corpora(folder):
+    (folder / "plans").mkdir()
+    assert fivepoint("plan", "run.toml", "-o", "plans/plan.json", cwd=folder).returncode == 0
+    assert steps("plans/plan.json", *RUN[2:], cwd=folder) == steps(*RUN[1:], cwd=folder)
