@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import FivepointError
-from ...reference.batch import BatchReader
+from ...reference import boundaries
+from ...reference.batch import open_corpora
 from ...reference.partition import micro_batches
 from ...reference.plan import Plan
+from ...reference.records import Sample
 from ..driver import PROMISES, Array, Driver, Layout, MicroBatch, Refusal, Settings
-from ..drivers.reference import BOUNDARIES, ReferenceDriver, plan_for
+from ..drivers.reference import plan_for
 
 
 class Honest(Driver):
@@ -30,7 +32,7 @@ class Honest(Driver):
         self.corpus, self.workdir, self.settings, self.layout = corpus, workdir, settings, layout
         try:
             self.plan = self.make_plan(corpus, settings)
-            self.reader = BatchReader(self.plan, BOUNDARIES if settings.boundaries else None)
+            self.corpora = open_corpora(self.plan)
         except FivepointError as reason:
             raise Refusal(str(reason)) from reason
         self.expect_batch_size()
@@ -76,8 +78,36 @@ class Honest(Driver):
 
     def batch(self, positions: list[int]) -> MicroBatch:
         """Return the micro-batch of the samples at `positions`."""
-        batches = [ReferenceDriver.arrays(self.reader.read(range(at, at + 1))) for at in map(self.served, positions)]
-        return {name: self.joined(name, [batch[name] for batch in batches]) for name in batches[0]}
+        rows = [self.row(self.served(position)) for position in positions]
+        return {name: self.joined(name, [row[name] for row in rows]) for name in rows[0]}
+
+    def row(self, position: int) -> MicroBatch:
+        """Return the sample at a position of the plan, as a micro-batch of one row."""
+        sample = self.resolve(position)
+        tokens = self.tokens(sample)
+        row = {"inputs": tokens[None, :-1], "targets": tokens[None, 1:]}
+        return row | self.bounds(tokens, self.documents(sample)) if self.settings.boundaries else row
+
+    def resolve(self, position: int) -> Sample:
+        """Return what the plan has at `position`."""
+        return self.plan.resolve(position)
+
+    def tokens(self, sample: Sample) -> Array:
+        """Return the tokens of a sample, int64 [seq_len + 1]."""
+        return np.concatenate([self.corpora[sample.source, span.corpus].tokens(span.first, span.length) for span in sample.spans])
+
+    def documents(self, sample: Sample) -> Array:
+        """Return the number of each token's document, int64 [seq_len + 1]."""
+        return np.concatenate([self.corpora[sample.source, span.corpus].documents(span.first, span.length) for span in sample.spans])
+
+    def bounds(self, tokens: Array, documents: Array) -> MicroBatch:
+        """Return position ids, loss mask and sequence bounds of one row, from its documents; its tokens decide nothing."""
+        inputs = documents[None, :-1]
+        return {
+            "position_ids": boundaries.position_ids(inputs),
+            "loss_mask": boundaries.loss_mask(documents[None]),
+            "cu_seqlens": boundaries.cu_seqlens(inputs),
+        }
 
     def served(self, position: int) -> int:
         """Return the position of the plan that is served at `position`."""
