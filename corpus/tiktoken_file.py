@@ -75,9 +75,9 @@ class Tiktoken:
 
     def decode(self, ids: list[int]) -> str:
         """Return the text of token ids, special ones by their names; bytes that are no UTF-8 are replaced."""
-        special = {token: text.encode() for text, token in self._special.items()}
-        pieces = (special.get(token) or self._encoding.decode_single_token_bytes(token - self._first_id) for token in ids)
-        return b"".join(pieces).decode("utf-8", "replace")
+        texts = {rank + self._first_id: text for text, rank in self._ranks.items()}
+        texts |= {token: text.encode() for text, token in self._special.items()}
+        return b"".join(texts.get(token, b"") for token in ids).decode("utf-8", "replace")
 
     def token_id(self, token: str) -> int | None:
         """Return the id of a special token, or of an ordinary one, None where there is no such token."""
