@@ -14,7 +14,7 @@ def text(name: str) -> str:
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Return the JSON schema (draft 7) of `manifest`, `plan`, `checkpoint` or `run_log`."""
+    """Return the JSON schema (draft 7) of `manifest`, `plan`, `checkpoint`, `run_log` or `vectors`."""
     return _load("schemas", f"{name}.schema.json")
 
 

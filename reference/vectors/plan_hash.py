@@ -4,16 +4,15 @@ from copy import deepcopy
 from typing import Any
 
 from ..blend import FURTHEST_BEHIND
-from ..plan import Plan
 from .case import Case
-from .plans import Json, corpus, plan, source
+from .plans import Json, corpus, opened, plan, source
 
 CLAUSES = ["C3.5"]
 
 
 def results(plan: Json) -> dict[str, Any]:
     """Return the hash of the plan."""
-    return {"plan_hash": Plan.from_json(plan).plan_hash}
+    return {"plan_hash": opened(plan).plan_hash}
 
 
 BASE = plan(

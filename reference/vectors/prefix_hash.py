@@ -4,16 +4,15 @@ from typing import Any
 
 from ..blend import FURTHEST_BEHIND
 from ..canonical import canonical
-from ..plan import Plan
 from .case import Case
-from .plans import Json, Sources, plan
+from .plans import Json, Sources, opened, plan
 
 CLAUSES = ["C3.5", "C4.7", "C4.8"]
 
 
 def results(plan: Json, consumed: int) -> dict[str, Any]:
     """Return the canonical text of the cut, and its hash."""
-    run = Plan.from_json(plan)
+    run = opened(plan)
     return {"cut": canonical(run.cut(consumed).to_json()).decode("utf-8"), "prefix_hash": run.prefix_hash(consumed)}
 
 
@@ -35,7 +34,13 @@ REST = {
     "paths": {"a": ["data/a"], "b": ["data/b"]},
 }
 EMPTY = '{"format":"fivepoint-plan","phases":[],"seed":1234,"skips":[],"sources":[],"version":1}'
-LONG = plan(4096, {"web": 2_134_567_890_123}, [(1 << 40, {"web": 1}), ((1 << 48) - (1 << 40), {"web": 1})], skips=[((1 << 47), 1 << 20)])
+LONG = plan(
+    4096,
+    {"web": 2_134_567_890_123},
+    [(1 << 40, {"web": 1}), ((1 << 48) - (1 << 40), {"web": 1})],
+    skips=[((1 << 47), 1 << 20)],
+    repeated=["web"],
+)
 NAMES = plan(
     16, {"\U0001f600": 555, "\uff5e": 444, "z\u2028": 333}, [(4, {"\U0001f600": 1, "z\u2028": 2}), (4, {"\U0001f600": 3, "\uff5e": 2})]
 )
