@@ -11,8 +11,10 @@ from typing import Any
 
 from .case import INSIDE, KILL, Case, Leg, settings_from
 from .corpora import CorpusSpec, Identity
-from .doors import Door, DriverFault, LoaderError, Rank
-from .driver import Array, Layout, MicroBatch, Refusal, Settings
+from .doors import Door, Rank
+from .driver import Array, Layout, Refusal, Settings
+from .replies import DriverFault, LoaderError
+from .shapes import step_of
 from .trace import LegTrace, StepTrace, Trace
 
 
@@ -49,6 +51,7 @@ class Bench:
         self.door = door
         self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-"))
         self.plays = 0
+        self._declared: Declaration | None = None
 
     def __enter__(self) -> "Bench":
         """Return the bench, closed at the end of the `with` block."""
@@ -63,12 +66,17 @@ class Bench:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def declaration(self) -> Declaration:
-        """Ask a rank what the driver promises; raises DriverFault for an answer that is none."""
+        """Return what the driver promises, asked once; raises DriverFault for an answer that is none."""
+        if self._declared is None:
+            self._declared = self._ask_declaration()
+        return self._declared
+
+    def _ask_declaration(self) -> Declaration:
         ranks = self.door.open([Layout(0, 1, 1)], self._new_folder(), {}, False)
         try:
             found = _all(ranks, {"do": "declare"})[0][0]
             return Declaration(frozenset(found["promises"]), found["stride"], str(found["version"]))
-        except (KeyError, TypeError) as reason:
+        except (KeyError, TypeError, LoaderError, Refusal) as reason:
             raise DriverFault("V3", f"declares no promises, stride and version: {reason}") from reason
         finally:
             ranks[0].end()
@@ -123,7 +131,7 @@ class Play:
         self.open(leg)
         found = self.trace.legs[-1]
         self.steps(leg.steps)
-        if leg.stop == INSIDE and not found.ended and (step := self._next()) is not None:
+        if leg.stop == INSIDE and not found.ended and (step := self.begin()) is not None:
             found.steps.append(replace(step, committed=False))
         if leg.steps is not None or leg.stop != "save":
             self.save()
@@ -161,7 +169,7 @@ class Play:
             if done >= most:
                 found.endless = True
                 return
-            if (step := self._next()) is None:
+            if (step := self.begin()) is None:
                 return
             self.ask({"do": "commit"})
             found.steps.append(replace(step, lost=lost))
@@ -170,7 +178,10 @@ class Play:
 
     def save(self) -> None:
         """Collect the states of all ranks for the next leg."""
-        states = [frames[0] for _, frames in self.ask({"do": "save"})]
+        saved = self.ask({"do": "save"})
+        if silent := [rank.number for rank, (_, frames) in zip(self.ranks, saved, strict=True) if not frames]:
+            raise DriverFault("V2", "answered save with no state", silent[0])
+        states = [frames[0] for _, frames in saved]
         self.states = states if self.leg.state_of is None else [states[self.leg.state_of]]
 
     def ask(self, request: dict[str, Any], ranks: Sequence[Rank] | None = None) -> list[tuple[Any, list[Array]]]:
@@ -180,31 +191,38 @@ class Play:
             self._send(rank, request, ())
         return self._hear(asked, request["do"])
 
-    def _next(self) -> StepTrace | None:
-        """Ask every rank for its next step; None where the run is over on any of them, and the trace says on which."""
-        batches = [None if value is None else _unpacked(value, frames) for value, frames in self.ask({"do": "next"})]
+    def begin(self) -> StepTrace | None:
+        """Ask every rank for its next step, and commit nothing; None where the run is over on any of them, and the trace says on which."""
+        leg, seq_len = self.leg, self.settings.seq_len
+        batches = [
+            None if value is None else step_of(value, frames, leg, seq_len, rank.number)
+            for rank, (value, frames) in zip(self.ranks, self.ask({"do": "next"}), strict=True)
+        ]
         found = self.trace.legs[-1]
         ended = [rank.number for rank, batch in zip(self.ranks, batches, strict=True) if batch is None]
         if ended:
             found.ended = len(ended) == len(batches)
             found.ended_early = [] if found.ended else ended
             return None
-        served = [batch for batch in batches if batch is not None]
-        for rank, step in zip(self.ranks, served, strict=True):
-            _expect_shapes(step, self.leg, self.settings.seq_len, rank.number)
-        return StepTrace(self.consumed, served)
+        return StepTrace(self.consumed, [batch for batch in batches if batch is not None])
 
     def _send(self, rank: Rank, request: dict[str, Any], frames: Sequence[Array]) -> None:
         rank.ask(request, frames)
 
     def _hear(self, ranks: Sequence[Rank], verb: str) -> list[tuple[Any, list[Array]]]:
         leg = self.trace.legs[-1]
-        try:
-            return [rank.reply() for rank in ranks]
-        except Refusal as reason:
-            raise Refused(leg.number, verb, str(reason)) from None
-        except LoaderError as reason:
-            raise Failed(leg.number, len(leg.steps), verb, str(reason)) from None
+        found: list[tuple[Any, list[Array]]] = []
+        reasons: list[Refused | Failed] = []
+        for rank in ranks:
+            try:
+                found.append(rank.reply())
+            except Refusal as reason:
+                reasons.append(Refused(leg.number, verb, str(reason)))
+            except LoaderError as reason:
+                reasons.append(Failed(leg.number, len(leg.steps), verb, str(reason)))
+        if reasons:
+            raise reasons[0]
+        return found
 
     def _end(self) -> None:
         for rank in self.ranks:
@@ -216,22 +234,3 @@ def _all(ranks: Sequence[Rank], request: dict[str, Any]) -> list[tuple[Any, list
     for rank in ranks:
         rank.ask(request)
     return [rank.reply() for rank in ranks]
-
-
-def _unpacked(step: Any, frames: list[Array]) -> list[MicroBatch]:
-    try:
-        return [{name: frames[number] for name, number in batch.items()} for batch in step]
-    except (AttributeError, IndexError, TypeError) as reason:
-        raise DriverFault("V1", f"gave a step that is no list of micro-batches: {reason}") from reason
-
-
-def _expect_shapes(step: list[MicroBatch], leg: Leg, seq_len: int, rank: int) -> None:
-    if len(step) != leg.accumulation:
-        raise DriverFault("V1", f"gave {len(step)} micro-batches for a step of {leg.accumulation}", rank)
-    wanted = (leg.micro_batch, seq_len)
-    for number, batch in enumerate(step):
-        if "inputs" not in batch:
-            raise DriverFault("V1", f"gave no inputs in micro-batch {number}", rank)
-        for name in ("inputs", "targets", "position_ids", "loss_mask"):
-            if name in batch and (batch[name].shape != wanted or batch[name].dtype.kind not in "iub"):
-                raise DriverFault("V1", f"gave {name} of {batch[name].dtype} {batch[name].shape} for integers {wanted}", rank)

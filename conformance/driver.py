@@ -28,8 +28,10 @@ PROMISES = {
     "whole_steps": "serves a step whole or not at all, without padding",
     "resume": "goes on, from a saved state, at the first sample that was not committed",
     "rebatch": "resumes with another micro-batch, accumulation or batch size",
+    "amend": "goes on from a state when only what lies after it was changed: weights, sources, skips, the length of the run",
     "elastic": "resumes on another number of dp ranks",
     "one_state": "one rank's state resumes every rank",
+    "commit": "raises an error when the next step is asked for before the last one was committed",
     "identity": "refuses data, or a state, that is not the run's",
     "peers": "gives tensor, pipeline and context parallel peers the batch of their dp rank",
     "workers": "may read with a number of workers of its own",
@@ -136,8 +138,8 @@ class Driver:
         """Return the micro-batches of the next step on this rank, None at the end of the run."""
         raise NotImplementedError
 
-    def commit(self) -> None:
-        """Say that the optimizer has taken the step."""
+    def commit(self, applied: bool = True) -> None:
+        """Say that the optimizer has taken the step; `applied=False`: that it was taken, and skipped the update."""
 
     def save(self) -> bytes:
         """Return the state of this rank, whatever the loader keeps; it is handed to `build` as it is."""
@@ -156,4 +158,4 @@ class Driver:
         raise Refusal("keeps no run log")
 
     def close(self) -> None:
-        """End the loader, and all that it started."""
+        """End the loader, and all that it started; `build` may be called again after it."""

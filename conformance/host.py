@@ -12,7 +12,7 @@ import numpy as np
 
 from .case import settings_from
 from .driver import Array, Driver, Layout, MicroBatch, Refusal
-from .wire import Rubbish, receive, send
+from .wire import DTYPES, Rubbish, receive, send
 
 GROUP = "fivepoint.loaders"
 
@@ -28,9 +28,13 @@ def find(name: str) -> type[Driver]:
         raise LookupError(f"expected a loader of the entry points {GROUP} ({', '.join(known)}) or module:Class, found {name!r}")
     try:
         located: type[Driver] = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as reason:
+    except Exception as reason:  # whatever a module raises while it is imported
         raise LookupError(f"expected a driver class at {name}: {reason}") from reason
     return located
+
+
+class Unfit(Exception):  # noqa: N818 it is a finding
+    """What the driver returned is not what it has to (V1)."""
 
 
 def answer(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple[dict[str, Any], list[Array]]:
@@ -39,6 +43,8 @@ def answer(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tupl
         return _call(driver, request, frames)
     except Refusal as reason:
         return {"refused": str(reason)}, []
+    except Unfit as reason:
+        return {"fault": str(reason)}, []
     except Exception as reason:
         return {"error": f"{type(reason).__name__}: {reason}", "trace": traceback.format_exc(limit=-5)}, []
 
@@ -56,7 +62,8 @@ def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple
     elif verb == "next":
         return _packed(driver.next())
     elif verb == "commit":
-        driver.commit()
+        # A driver that knows of no other commit is asked for none.
+        driver.commit() if request.get("applied", True) else driver.commit(applied=False)
     elif verb == "save":
         return {"ok": None}, [np.frombuffer(driver.save(), np.uint8)]
     elif verb == "where":
@@ -78,9 +85,15 @@ def _packed(step: list[MicroBatch] | None) -> tuple[dict[str, Any], list[Array]]
         return {"ok": None}, []
     frames: list[Array] = []
     micro_batches = []
-    for batch in step:
-        micro_batches.append({name: len(frames) + i for i, name in enumerate(batch)})
-        frames += [np.asarray(array) for array in batch.values()]
+    try:
+        for batch in step:
+            micro_batches.append({str(name): len(frames) + i for i, name in enumerate(batch)})
+            frames += [np.asarray(array) for array in batch.values()]
+    except (AttributeError, TypeError, ValueError) as reason:
+        raise Unfit(f"gave a step that is no list of micro-batches, which name arrays: {reason}") from reason
+    for frame in frames:
+        if frame.dtype.name not in DTYPES:
+            raise Unfit(f"gave an array of {frame.dtype}, expected {', '.join(DTYPES)}")
     return {"ok": micro_batches}, frames
 
 

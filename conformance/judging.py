@@ -53,7 +53,8 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
                 at[start + place],
             )
         start = end
-    if whole.legs[-1].ended and len(expected) > len(got):
+    # Where the legs' batch sizes differ, a tail shorter than a step stays unserved.
+    if whole.legs[-1].ended and len(expected) - len(got) >= other.legs[-1].leg.batch_size:
         raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}")
 
 

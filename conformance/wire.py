@@ -1,7 +1,7 @@
 """Messages between the suite and the process of a rank: a line of JSON, then the raw bytes of its frames (DRIVERS.md)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, BinaryIO
 
@@ -18,13 +18,19 @@ class Rubbish(ValueError):  # noqa: N818 what was received, not what went wrong
     """What arrived is no message."""
 
 
-def send(stream: BinaryIO, message: dict[str, Any], frames: Sequence[Array] = ()) -> None:
-    """Write a message; `frames` are C-order little-endian arrays, named in the line by dtype and shape."""
-    whole = [np.ascontiguousarray(frame) for frame in frames]
+def packed(message: dict[str, Any], frames: Sequence[Array] = ()) -> Iterator[bytes]:
+    """Yield the bytes of a message; `frames` become C-order little-endian arrays, named in the line by dtype and shape."""
+    whole = [np.asarray(frame, frame.dtype.newbyteorder("<"), order="C") for frame in frames]
     described = [{"dtype": frame.dtype.name, "shape": list(frame.shape)} for frame in whole]
-    stream.write(json.dumps({**message, "frames": described}).encode() + b"\n")
+    yield json.dumps({**message, "frames": described}).encode() + b"\n"
     for frame in whole:
-        stream.write(frame.tobytes())
+        yield frame.tobytes()
+
+
+def send(stream: BinaryIO, message: dict[str, Any], frames: Sequence[Array] = ()) -> None:
+    """Write a message."""
+    for data in packed(message, frames):
+        stream.write(data)
     stream.flush()
 
 

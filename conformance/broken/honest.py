@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import FivepointError
-from ...reference import boundaries
+from ...errors import FivepointError, UsageError
+from ...reference import boundaries, checkpoint
 from ...reference.batch import open_corpora
 from ...reference.partition import micro_batches
 from ...reference.plan import Plan
@@ -38,6 +38,7 @@ class Honest(Driver):
         self.expect_batch_size()
         self.consumed = 0
         self.steps = 0
+        self.begun = False
         if states:
             self.restore([json.loads(state) for state in states])
 
@@ -62,9 +63,16 @@ class Honest(Driver):
 
     def next(self) -> list[MicroBatch] | None:
         """Serve the step at `consumed`, if a whole one is left."""
+        self.expect_commit()
         if self.over():
             return None
+        self.begun = True
         return [self.batch(positions) for positions in self.positions()]
+
+    def expect_commit(self) -> None:
+        """Raise an error while a step is neither committed nor given up."""
+        if self.begun:
+            raise UsageError("expected commit() before the next step is asked for")
 
     def over(self) -> bool:
         """Return whether no whole step is left."""
@@ -122,10 +130,11 @@ class Honest(Driver):
         bounds = [row[:-1] + i * length for i, row in enumerate(rows)]
         return np.concatenate([*bounds, [len(rows) * length]]).astype(np.int32)
 
-    def commit(self) -> None:
+    def commit(self, applied: bool = True) -> None:
         """Count the step."""
         self.consumed += self.layout.batch_size
         self.steps += 1
+        self.begun = False
 
     def save(self) -> bytes:
         """Return the state as JSON."""
@@ -133,11 +142,11 @@ class Honest(Driver):
 
     def state(self) -> dict[str, Any]:
         """Return what a restart needs."""
-        return {"consumed": self.consumed, "steps": self.steps, "prefix_hash": self.plan.prefix_hash(self.consumed)}
+        return checkpoint.make(self.plan, self.consumed, self.steps)
 
     def restore(self, states: list[dict[str, Any]]) -> None:
         """Go on from the states of all ranks, of which any will do; refuse those of another past."""
-        consumed = states[0]["consumed"]
-        if consumed > self.plan.length or self.plan.prefix_hash(consumed) != states[0]["prefix_hash"]:
-            raise Refusal("the state is of another run")
-        self.consumed, self.steps = consumed, states[0]["steps"]
+        try:
+            self.consumed, self.steps, _ = checkpoint.accept(self.plan, states[0])
+        except FivepointError as reason:
+            raise Refusal(str(reason)) from reason

@@ -50,9 +50,9 @@ class ReferenceDriver(Driver):
         names = ("inputs", "targets", *BOUNDARIES)
         return {name: getattr(batch, name) for name in names if getattr(batch, name) is not None}
 
-    def commit(self) -> None:
+    def commit(self, applied: bool = True) -> None:
         """Commit the step."""
-        self.loader.commit()
+        self.loader.commit(applied)
 
     def save(self) -> bytes:
         """Return the state as JSON."""

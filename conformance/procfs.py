@@ -1,0 +1,65 @@
+"""What the system says of processes: who runs, and the memory, threads, files and bytes of each. Linux, through /proc."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def carrying(variable: str) -> list[int]:
+    """Return the processes that were started with `NAME=value` in their environment, and have not ended."""
+    found = []
+    for folder in PROC.iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                if variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+    return sorted(found)
+
+
+def memory(processes: Iterable[int]) -> int:
+    """Return the bytes that processes hold for themselves: anonymous and shared memory, without the pages of files that they mapped."""
+    return sum(1024 * _field(process, name) for process in processes for name in ("RssAnon", "RssShmem"))
+
+
+def peak(process: int) -> int:
+    """Return the largest resident memory that a process had, in bytes."""
+    return 1024 * _field(process, "VmHWM")
+
+
+def threads(processes: Iterable[int]) -> int:
+    """Return the number of threads of processes."""
+    return sum(_field(process, "Threads") for process in processes)
+
+
+def files(processes: Iterable[int]) -> list[str]:
+    """Return what the open files of processes are."""
+    found = []
+    for process in processes:
+        with suppress(OSError):
+            for link in (PROC / str(process) / "fd").iterdir():
+                with suppress(OSError):
+                    found.append(os.readlink(link))
+    return found
+
+
+def bytes_read(processes: Iterable[int]) -> dict[str, int]:
+    """Return the bytes that processes read: `rchar`, by read calls, and `read_bytes`, fetched from a disk, also for mapped files."""
+    total = {"rchar": 0, "read_bytes": 0}
+    for process in processes:
+        with suppress(OSError):
+            for line in (PROC / str(process) / "io").read_text().splitlines():
+                name, _, value = line.partition(": ")
+                if name in total:
+                    total[name] += int(value)
+    return total
+
+
+def _field(process: int, name: str) -> int:
+    with suppress(OSError):
+        for line in (PROC / str(process) / "status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1])
+    return 0

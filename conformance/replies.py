@@ -1,0 +1,30 @@
+"""What can come back from a rank in place of an answer, as exceptions."""
+
+from typing import Any
+
+from .driver import MUSTS, Array, Refusal
+
+
+class DriverFault(Exception):  # noqa: N818 it is a finding
+    """The driver broke a MUST of DRIVERS.md, so nothing can be said about the loader: `must` is V1, V2 or V3."""
+
+    def __init__(self, must: str, found: str, rank: int | None = None) -> None:
+        super().__init__(f"{MUSTS[must]} Found: {'' if rank is None else f'process {rank} '}{found}")
+        self.must, self.found, self.rank = must, found, rank
+
+
+class LoaderError(Exception):
+    """The loader raised an error where it should have served, refused or said that the run is over."""
+
+
+def opened(message: dict[str, Any], frames: list[Array], number: int) -> tuple[Any, list[Array]]:
+    """Return the answer that a message of process `number` holds; raises Refusal, LoaderError or DriverFault."""
+    if "refused" in message:
+        raise Refusal(message["refused"])
+    if "fault" in message:
+        raise DriverFault("V1", str(message["fault"]), number)
+    if "error" in message:
+        raise LoaderError(f"process {number}: {message['error']}")
+    if "ok" not in message:
+        raise DriverFault("V2", f"answered without ok, refused or error: {str(message)[:80]}", number)
+    return message["ok"], frames

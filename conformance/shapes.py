@@ -1,0 +1,34 @@
+"""Whether what a rank returned is a step at all (V1)."""
+
+from typing import Any
+
+from .case import Leg
+from .driver import Array, MicroBatch
+from .replies import DriverFault
+
+KINDS = {"inputs": "iu", "targets": "iu", "position_ids": "iu", "loss_mask": "biu"}
+"""Arrays of one entry a token, and the kinds of dtype that they may have."""
+
+
+def step_of(value: Any, frames: list[Array], leg: Leg, seq_len: int, rank: int) -> list[MicroBatch]:
+    """Return the micro-batches that an answer names; raises DriverFault for anything that is none, or not of this leg's sizes."""
+    try:
+        step = [{str(name): frames[number] for name, number in batch.items()} for batch in value]
+    except (AttributeError, IndexError, TypeError) as reason:
+        raise DriverFault("V1", f"gave a step that is no list of micro-batches: {reason}", rank) from reason
+    if len(step) != leg.accumulation:
+        raise DriverFault("V1", f"gave {len(step)} micro-batches for a step of {leg.accumulation}", rank)
+    for number, batch in enumerate(step):
+        _expect_arrays(batch, (leg.micro_batch, seq_len), number, rank)
+    return step
+
+
+def _expect_arrays(batch: MicroBatch, wanted: tuple[int, int], number: int, rank: int) -> None:
+    if "inputs" not in batch:
+        raise DriverFault("V1", f"gave no inputs in micro-batch {number}", rank)
+    for name, kinds in KINDS.items():
+        if name in batch and (batch[name].shape != wanted or batch[name].dtype.kind not in kinds):
+            raise DriverFault("V1", f"gave {name} of {batch[name].dtype} {batch[name].shape} for integers {wanted}", rank)
+    bounds = batch.get("cu_seqlens")
+    if bounds is not None and (bounds.ndim != 1 or bounds.dtype.kind not in "iu"):
+        raise DriverFault("V1", f"gave cu_seqlens of {bounds.dtype} {bounds.shape} for one row of integers", rank)
