@@ -1,5 +1,6 @@
 """What a loader served, as the suite received it: legs of steps of ranks of micro-batches, and the samples in them."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -69,15 +70,18 @@ class Trace:
 
     def steps(self, lost: bool = False) -> Iterator[tuple[LegTrace, StepTrace]]:
         """Yield the steps that count: committed, and not lost by a kill (or, with `lost`, every step that was served)."""
+        for leg, _, step in self._numbered(lost):
+            yield leg, step
+
+    def _numbered(self, lost: bool) -> Iterator[tuple[LegTrace, int, StepTrace]]:
         for leg in self.legs:
-            for step in leg.steps:
+            for number, step in enumerate(leg.steps):
                 if lost or (step.committed and not step.lost):
-                    yield leg, step
+                    yield leg, number, step
 
     def samples(self, lost: bool = False, peers: bool = False) -> Iterator[Sample]:
         """Yield the samples in order of position, of each dp rank's first process (or of all, with `peers`)."""
-        for leg, step in self.steps(lost):
-            number = leg.steps.index(step)
+        for leg, number, step in self._numbered(lost):
             share = leg.leg.micro_batch * leg.leg.accumulation
             for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
                 if layout.peer and not peers:
@@ -102,7 +106,8 @@ class Trace:
         found: dict[int, tuple[int, Counter[SampleKey]]] = {}
         for leg, step in self.steps():
             found[step.consumed] = (step.consumed + leg.leg.batch_size, Counter())
+        starts = sorted(found)
         for sample in self.samples():
-            start = max(begin for begin in found if begin <= sample.position)
+            start = starts[bisect_right(starts, sample.position) - 1]
             found[start][1][self.key(sample)] += 1
         return [(start, end, counts) for start, (end, counts) in sorted(found.items())]
