@@ -263,6 +263,23 @@ def test_a_state_beyond_the_end_is_refused(plan):
         Loader(Plan.from_json(shorter), 0, 1, 1, checkpoint=state_at(plan, 70))
 
 
+@pytest.mark.clause("C4.7")
+def test_a_state_that_is_refused_leaves_an_open_loader_where_it_was(plan, expected):
+    loader = Loader(Plan.from_json(plan), 0, 1, 2)
+    served(loader, 3)
+    with pytest.raises(CheckpointError):
+        loader.load_state_dict(state_at(plan | {"seed": 1}, 10))
+    assert as_lists(next(next(loader))) == expected.batch([6, 7])
+
+
+@pytest.mark.clause("C4.1")
+def test_an_open_loader_goes_on_from_a_state(plan, expected):
+    loader = Loader(Plan.from_json(plan), 0, 1, 2)
+    list(next(loader))
+    loader.load_state_dict(state_at(plan, 35))
+    assert as_lists(next(next(loader))) == expected.batch([35, 36])
+
+
 @pytest.mark.clause("C4.8")
 def test_a_longer_run_goes_on(plan):
     longer = deepcopy(plan)
