@@ -1,12 +1,15 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast lint vectors clean
+.PHONY: help setup demo test test-fast conform lint vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
 # further arguments of pytest, such as ARGS="-k blend"
 ARGS ?=
+# what `make conform` judges, and how thoroughly: quick or full
+LOADER ?= reference
+MODE ?= quick
 
 help: ## list the targets ## make
 	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-10s %s\n  %-15s example: %s\n", t[1], $$2, "", $$3}' Makefile
@@ -22,6 +25,9 @@ test: lint ## lint, then every test ## make test ARGS="-k packaging"
 test-fast: .venv/installed ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"
 	$(RUN) pytest -n auto -m "not slow" $(ARGS)
 
+conform: .venv/installed ## hold a loader to the contract: an entry point of fivepoint.loaders, or module:Class ## make conform LOADER=reference MODE=full
+	.venv/bin/fivepoint conform $(LOADER) --$(MODE) $(ARGS)
+
 lint: .venv/installed | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check
 	$(RUN) ruff format --check
@@ -33,7 +39,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path build dist fivepoint.egg-info demo .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # a virtual environment cannot be moved: after the checkout was, make it again

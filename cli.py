@@ -6,6 +6,7 @@ import typer
 
 from . import __version__
 from .audit import commands as audit_commands
+from .conformance import commands as conformance_commands
 from .corpus import commands as corpus_commands
 from .errors import FivepointError
 
@@ -34,6 +35,7 @@ app.command()(audit_commands.show)
 app.command()(audit_commands.run)
 app.command()(audit_commands.replay)
 app.command()(audit_commands.where)
+app.command()(conformance_commands.conform)
 
 
 def main() -> None:

@@ -26,7 +26,11 @@ packages = find_packages(include=[*FLOORS, *(f"{floor}.*" for floor in FLOORS)])
 setup(
     packages=["fivepoint", *(f"fivepoint.{package}" for package in packages)],
     package_dir={"fivepoint": "."},
-    package_data={"fivepoint": ["py.typed"], "fivepoint.spec": ["*.md", "*/*.json", "*/*.md"]},
+    package_data={
+        "fivepoint": ["py.typed"],
+        "fivepoint.conformance": ["*.md", "*.json"],
+        "fivepoint.spec": ["*.md", "*/*.json", "*/*.md"],
+    },
     include_package_data=False,
     cmdclass={"build_py": BuildPy},
 )

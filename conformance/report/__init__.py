@@ -1,1 +1,51 @@
 """What the suite says at the end: for a terminal, for machines, for continuous integration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..bench import Declaration
+from ..contract import Clause, clauses
+from ..known import unexpected
+from ..verdict import BROKEN, Finding, worst
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A whole run of the suite. `asked` are the words of the command line that name the loader, `cases` the files of failing cases."""
+
+    loader: str
+    asked: str
+    mode: str
+    seed: int
+    declared: Declaration | None
+    findings: Sequence[Finding]
+    checks: Mapping[str, str] = field(default_factory=dict)
+    """The clause of every check that was selected."""
+    known: Mapping[str, str] = field(default_factory=dict)
+    cases: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> list[Finding]:
+        """Return the findings that are proofs, known ones included."""
+        return [finding for finding in self.findings if finding.verdict == BROKEN]
+
+    @property
+    def unexpected(self) -> list[Finding]:
+        """Return the findings that fail the run."""
+        return unexpected(self.findings, self.known)
+
+    def rows(self) -> list[tuple[Clause, str, list[Finding]]]:
+        """Return each clause that was asked about with its verdict and the findings of its checks, in the contract's order."""
+        found = []
+        for clause in clauses().values():
+            cited = [finding for finding in self.findings if finding.clause == clause.id]
+            if cited or clause.id in self.checks.values():
+                found.append((clause, worst([finding.verdict for finding in cited]), cited))
+        return found
+
+    def command(self, finding: Finding) -> str:
+        """Return the command that gives the finding again."""
+        case = f" --case {self.cases[finding.check]}" if finding.check in self.cases else ""
+        selected = f"--check {finding.check}" if case else f"--select {finding.check} --{self.mode} --seed {self.seed}"
+        return f"fivepoint conform {self.asked}{case} {selected}"

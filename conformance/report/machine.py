@@ -1,0 +1,48 @@
+"""The report for machines: JSON, held to spec/schemas/conformance.schema.json."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ..verdict import Finding
+from . import Outcome
+from .files import write
+
+
+def to_json(outcome: Outcome) -> dict[str, Any]:
+    """Return the report as a JSON object; times are whole milliseconds."""
+    declared = outcome.declared
+    return {
+        "format": "fivepoint-conformance",
+        "version": 1,
+        "loader": outcome.loader,
+        "loader_version": declared.version if declared else "",
+        "promises": sorted(declared.promises) if declared else [],
+        "stride": declared.stride if declared else "",
+        "mode": outcome.mode,
+        "seed": outcome.seed,
+        "clauses": [
+            {"clause": clause.id, "sentence": clause.sentence, "verdict": verdict, "checks": [finding.check for finding in findings]}
+            for clause, verdict, findings in outcome.rows()
+        ],
+        "findings": [_finding(outcome, finding) for finding in outcome.findings],
+    }
+
+
+def _finding(outcome: Outcome, finding: Finding) -> dict[str, Any]:
+    found = finding.to_json()
+    found.pop("seconds", None)
+    found["milliseconds"] = round(1000 * finding.seconds)
+    if "where" in found:
+        found["where"] = {name: value for name, value in found["where"].items() if value is not None}
+    if finding.case:
+        found["case"] = json.loads(finding.case)
+        found["reproduce"] = outcome.command(finding)
+    if finding.check in outcome.known:
+        found["known"] = outcome.known[finding.check]
+    return found
+
+
+def write_json(outcome: Outcome, path: Path) -> None:
+    """Write the report, whole or not at all."""
+    write(path, json.dumps(to_json(outcome), indent=2) + "\n")

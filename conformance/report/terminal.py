@@ -1,0 +1,76 @@
+"""The report for people: a row for every clause, each failure as a proof, and what still holds."""
+
+from collections import Counter
+
+from rich.box import SIMPLE
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Finding
+from . import Outcome
+from .proof import proof, title
+
+STYLES = {HOLDS: "green", BROKEN: "bold red", REFUSED: "yellow", NOT_APPLICABLE: "dim"}
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """Print the whole report."""
+    console = Console()
+    # Where nobody looks, nothing is folded to the width of a screen.
+    console = console if console.is_terminal else Console(width=1000)
+    console.print(_clauses(outcome))
+    for finding in outcome.broken:
+        known = outcome.known.get(finding.check)
+        console.print(Text(title(finding) + (f", as is known: {known}" if known else ""), style=STYLES[BROKEN]))
+        console.print(_proof(outcome, finding))
+    for finding in outcome.unexpected:
+        if finding.verdict == HOLDS:
+            console.print(
+                Text(f"{finding.check} is listed as a known failure ({outcome.known[finding.check]}), and holds", style="bold red")
+            )
+    console.print(_closing(outcome))
+
+
+def _clauses(outcome: Outcome) -> Table:
+    version = f" {outcome.declared.version}" if outcome.declared else ""
+    heading = Text(f"{outcome.loader}{version}, {outcome.mode} mode, seed {outcome.seed}")
+    table = Table(title=heading, title_justify="left", box=SIMPLE)
+    for column in ("clause", "", "verdict", "checks", "seconds", "reason"):
+        table.add_column(column, justify="right" if column == "seconds" else "left", overflow="fold")
+    for clause, verdict, findings in outcome.rows():
+        seconds = sum(finding.seconds for finding in findings)
+        reasons = dict.fromkeys(finding.reason for finding in findings if finding.verdict in (REFUSED, NOT_APPLICABLE) and finding.reason)
+        table.add_row(
+            clause.id,
+            clause.title,
+            Text(verdict, style=STYLES[verdict]),
+            _counts(findings) if findings else "the driver's fault hides it",
+            f"{seconds:.1f}",
+            Text("; ".join(reasons), style="dim"),
+        )
+    return table
+
+
+def _counts(findings: list[Finding]) -> str:
+    counts = Counter(finding.verdict for finding in findings)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in STYLES if counts[verdict])
+
+
+def _proof(outcome: Outcome, finding: Finding) -> Padding:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for heading, said in proof(finding, outcome.command(finding)):
+        table.add_row(Text(heading, style="dim"), Text(said))
+    return Padding(table, (0, 0, 1, 2), expand=False)
+
+
+def _closing(outcome: Outcome) -> Group:
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in STYLES}
+    for clause, verdict, _ in outcome.rows():
+        by_verdict[verdict].append(clause.id)
+    still = "still holds" if outcome.broken else "holds"
+    lines = [(verdict, still if verdict == HOLDS else verdict, ids) for verdict, ids in by_verdict.items() if ids]
+    return Group(*(Text(f"{said}: {' '.join(ids)}", style=STYLES[verdict]) for verdict, said, ids in lines))
