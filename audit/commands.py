@@ -228,7 +228,11 @@ def _wanted(plan: Plan, source: str, corpus: str, document: int | None, tokens: 
 
 
 def _checkpoint(path: Path) -> Any:
+    """Return the checkpoint in a file, of which only the form was looked at; raises CheckpointError."""
     from ..errors import CheckpointError
     from ..reference.canonical import read_json
+    from ..reference.schema import validate
 
-    return read_json(path, CheckpointError)
+    state = read_json(path, CheckpointError)
+    validate(state, "checkpoint", str(path), CheckpointError)
+    return state

@@ -32,9 +32,7 @@ class Decoders:
         for sha256, file in self._files.items():
             if sha256 not in self._asked:
                 wanted = ", ".join(f"{name} with sha256 {other}" for other, name in self._asked.items())
-                raise InputError(
-                    f"expected a tokenizer that made a corpus of the step, {wanted}, found {file.name} with sha256 {sha256}"
-                )
+                raise InputError(f"expected a tokenizer that made a corpus of the step, {wanted}, found {file.name} with sha256 {sha256}")
 
 
 def printable(text: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from runs import fivepoint, prepare_run, process, refused
 
-from fivepoint.audit.run_log import read
+from fivepoint.audit.run_log import RunLog, find_step, read
 from fivepoint.errors import FivepointError
 from fivepoint.reference.schema import validate
 
@@ -78,6 +78,20 @@ def test_an_interruption_ends_the_run_quietly_and_keeps_its_log_whole(folder):
     _, said = process.communicate(timeout=60)
     assert (process.returncode, said.strip()) == (130, "")
     assert (folder / "long.jsonl").read_bytes().endswith(b"\n")
+
+
+@pytest.mark.clause("C4.9")
+def test_a_killed_run_leaves_a_log_that_goes_on(folder):
+    log = folder / "killed.jsonl"
+    for lines in (1, 7, 20):
+        process = begin(folder, "--run-log", "killed.jsonl")
+        printed = [json.loads(process.stdout.readline()) for _ in range(lines)]
+        process.kill()
+        process.communicate(timeout=60)
+        last = find_step(log, printed[-1]["step"])[0]
+        assert last["consumed"] == printed[-1]["consumed"], "a step that was printed is in the log"
+    with RunLog(log):
+        assert sum("event" in record for record in read(log)) == 3
 
 
 def test_help_loads_nothing_heavy():

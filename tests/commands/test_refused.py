@@ -88,9 +88,9 @@ def test_checkpoints(folder, kind):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\x80\x04K\x01.", b"null", b'{"seed": 1.5}'], ids=["empty", "cut", "pickle", "null", "float"]
+    "content", [b"", b"{", b"\x80\x04K\x01.", b"null", b'{"seed": 1.5}', b"[1]"], ids=["empty", "cut", "pickle", "null", "float", "list"]
 )
-def test_files_that_are_no_json(folder, content):
+def test_files_that_hold_something_else(folder, content):
     (folder / "broken.json").write_bytes(content)
     assert "broken.json" in refusal(3, "show", "broken.json", cwd=folder)
     assert "broken.json" in refusal(5, *RUN, "--resume", "broken.json", cwd=folder)

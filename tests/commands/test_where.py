@@ -165,7 +165,7 @@ REFUSED = {
     "a checkpoint that is none": (
         5,
         ["--source", "web", "--tokens", "0:1", "--checkpoint", "plan.json"],
-        "the checkpoint: expected format",
+        "plan.json: expected format",
     ),
 }
 
