@@ -4,18 +4,20 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .case import INSIDE, KILL, Case, Leg, settings_from
+from .case import Case
 from .corpora import CorpusSpec, Identity
 from .doors import Door, Rank
-from .driver import Array, Layout, Refusal, Settings
+from .driver import Array, Layout, Refusal
+from .play import Failed, Play, Refused
 from .replies import DriverFault, LoaderError
-from .shapes import step_of
-from .trace import LegTrace, StepTrace, Trace
+from .trace import Trace
+
+__all__ = ["Bench", "Declaration", "Failed", "Play", "Refused"]
 
 
 @dataclass(frozen=True)
@@ -25,22 +27,6 @@ class Declaration:
     promises: frozenset[str]
     stride: str
     version: str
-
-
-class Refused(Exception):  # noqa: N818 it is an answer
-    """A rank refused what the case asked for; `leg` is the number of the leg, `verb` what was asked."""
-
-    def __init__(self, leg: int, verb: str, reason: str) -> None:
-        super().__init__(reason)
-        self.leg, self.verb, self.reason = leg, verb, reason
-
-
-class Failed(Exception):  # noqa: N818 it is a finding
-    """The loader raised an error; `leg` and `step` say where, `verb` what was asked."""
-
-    def __init__(self, leg: int, step: int, verb: str, found: str) -> None:
-        super().__init__(found)
-        self.leg, self.step, self.verb, self.found = leg, step, verb, found
 
 
 class Bench:
@@ -95,139 +81,18 @@ class Bench:
 
         Raises Refused, Failed or DriverFault where a rank refuses, fails, or is not heard of.
         """
-        self.plays += 1
-        with Play(self, case, corpus or self.corpora(case.corpora), self._new_folder()) as play:
+        with self.open(case, corpus) as play:
             for leg in case.legs:
                 play.run(leg)
             return play.trace
 
+    def open(self, case: Case, corpus: Path | None = None) -> Play:
+        """Return a play of the case that is before its first leg."""
+        self.plays += 1
+        return Play(self, case, corpus or self.corpora(case.corpora), self._new_folder())
+
     def _new_folder(self) -> Path:
         return Path(tempfile.mkdtemp(prefix="play-", dir=self.folder))
-
-
-class Play:
-    """One case on its way through its legs. Checks that need more than steps (`where`, `log`, a damaged file) drive it leg by leg."""
-
-    def __init__(self, bench: Bench, case: Case, corpus: Path, workdir: Path) -> None:
-        """Begin before the first leg."""
-        self.bench, self.case, self.corpus, self.workdir = bench, case, corpus, workdir
-        self.settings: Settings = case.settings
-        self.trace = Trace(case)
-        self.states: list[Array] = []
-        self.consumed = 0
-        self.ranks: list[Rank] = []
-
-    def __enter__(self) -> "Play":
-        """Return the play; its processes end with the `with` block, however it is left."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End every process and remove the folder."""
-        self._end()
-        shutil.rmtree(self.workdir, ignore_errors=True)
-
-    def run(self, leg: Leg) -> LegTrace:
-        """Run a leg from the states of the one before to its stop, and return what it served."""
-        self.open(leg)
-        found = self.trace.legs[-1]
-        self.steps(leg.steps)
-        if leg.stop == INSIDE and not found.ended and (step := self.begin()) is not None:
-            found.steps.append(replace(step, committed=False))
-        if leg.steps is not None or leg.stop != "save":
-            self.save()
-        if leg.stop == KILL:
-            saved = self.consumed
-            self.steps(leg.ahead, lost=True)
-            self.consumed = saved
-            for rank in self.ranks:
-                rank.kill()
-        else:
-            self.ask({"do": "close"})
-        self._end()
-        return found
-
-    def open(self, leg: Leg) -> None:
-        """Start the ranks of a leg and build their loaders."""
-        self.settings = settings_from(asdict(self.settings) | leg.settings)
-        self.leg = leg
-        self.trace.legs.append(LegTrace(len(self.trace.legs), leg, self.consumed))
-        self.ranks = self.bench.door.open(leg.layouts(), self.workdir, leg.environment, leg.fresh or leg.stop == KILL)
-        where = {"corpus": str(self.corpus), "workdir": str(self.workdir), "settings": asdict(self.settings)}
-        if len(self.trace.legs) == 1:
-            self.ask({"do": "prepare", **where}, self.ranks[:1])
-        for rank, layout in zip(self.ranks, leg.layouts(), strict=True):
-            self._send(rank, {"do": "build", **where, "layout": asdict(layout)}, self.states)
-        self._hear(self.ranks, "build")
-
-    def steps(self, limit: int | None, lost: bool = False) -> None:
-        """Serve and commit `limit` steps, or all that are left."""
-        found = self.trace.legs[-1]
-        # A run that goes on and on is cut off, and the checks see that it did.
-        most = 2 * (self.settings.length // self.leg.batch_size) + 8
-        done = 0
-        while not found.ended and not found.ended_early and (limit is None or done < limit):
-            if done >= most:
-                found.endless = True
-                return
-            if (step := self.begin()) is None:
-                return
-            self.ask({"do": "commit"})
-            found.steps.append(replace(step, lost=lost))
-            self.consumed += self.leg.batch_size
-            done += 1
-
-    def save(self) -> None:
-        """Collect the states of all ranks for the next leg."""
-        saved = self.ask({"do": "save"})
-        if silent := [rank.number for rank, (_, frames) in zip(self.ranks, saved, strict=True) if not frames]:
-            raise DriverFault("V2", "answered save with no state", silent[0])
-        states = [frames[0] for _, frames in saved]
-        self.states = states if self.leg.state_of is None else [states[self.leg.state_of]]
-
-    def ask(self, request: dict[str, Any], ranks: Sequence[Rank] | None = None) -> list[tuple[Any, list[Array]]]:
-        """Ask every rank (or some) the same, and return what each replied."""
-        asked = self.ranks if ranks is None else ranks
-        for rank in asked:
-            self._send(rank, request, ())
-        return self._hear(asked, request["do"])
-
-    def begin(self) -> StepTrace | None:
-        """Ask every rank for its next step, and commit nothing; None where the run is over on any of them, and the trace says on which."""
-        leg, seq_len = self.leg, self.settings.seq_len
-        batches = [
-            None if value is None else step_of(value, frames, leg, seq_len, rank.number)
-            for rank, (value, frames) in zip(self.ranks, self.ask({"do": "next"}), strict=True)
-        ]
-        found = self.trace.legs[-1]
-        ended = [rank.number for rank, batch in zip(self.ranks, batches, strict=True) if batch is None]
-        if ended:
-            found.ended = len(ended) == len(batches)
-            found.ended_early = [] if found.ended else ended
-            return None
-        return StepTrace(self.consumed, [batch for batch in batches if batch is not None])
-
-    def _send(self, rank: Rank, request: dict[str, Any], frames: Sequence[Array]) -> None:
-        rank.ask(request, frames)
-
-    def _hear(self, ranks: Sequence[Rank], verb: str) -> list[tuple[Any, list[Array]]]:
-        leg = self.trace.legs[-1]
-        found: list[tuple[Any, list[Array]]] = []
-        reasons: list[Refused | Failed] = []
-        for rank in ranks:
-            try:
-                found.append(rank.reply())
-            except Refusal as reason:
-                reasons.append(Refused(leg.number, verb, str(reason)))
-            except LoaderError as reason:
-                reasons.append(Failed(leg.number, len(leg.steps), verb, str(reason)))
-        if reasons:
-            raise reasons[0]
-        return found
-
-    def _end(self) -> None:
-        for rank in self.ranks:
-            rank.end()
-        self.ranks = []
 
 
 def _all(ranks: Sequence[Rank], request: dict[str, Any]) -> list[tuple[Any, list[Array]]]:

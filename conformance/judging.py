@@ -27,9 +27,9 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
     """
     at = {sample.position: sample for sample in other.samples()}
     ends = _common_ends(whole, other)
-    if not ends:
-        raise NotApplicable("expected two runs with an end of a step in common, found none")
     expected, got = whole.keys(), other.keys()
+    if got and not ends:
+        raise NotApplicable("expected two runs with an end of a step in common, found none")
     start = 0
     for end in ends:
         before, after = expected[start:end], got[start:end]
@@ -56,6 +56,8 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
     # Where the legs' batch sizes differ, a tail shorter than a step stays unserved.
     if whole.legs[-1].ended and len(expected) - len(got) >= other.legs[-1].leg.batch_size:
         raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}")
+    if whole.legs[-1].ended and len(got) - len(expected) >= whole.legs[-1].leg.batch_size:
+        raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}")
 
 
 def _raise_at(trace: Trace, at: dict[int, Sample], position: int, before: list[SampleKey], after: list[SampleKey], start: int) -> None:
