@@ -37,7 +37,7 @@ class Failed(Exception):  # noqa: N818 it is a finding
 class Play:
     """A case that is being played: `run` plays a leg; checks that need more (`where`, `log`, a kill, a damaged file) go step by step."""
 
-    def __init__(self, bench: Bench, case: Case, corpus: Path, workdir: Path) -> None:
+    def __init__(self, bench: "Bench", case: Case, corpus: Path, workdir: Path) -> None:
         """Begin before the first leg."""
         self.bench, self.case, self.corpus, self.workdir = bench, case, corpus, workdir
         self.settings: Settings = case.settings
