@@ -72,10 +72,11 @@ class Case:
         """Return the source that holds a corpus."""
         return next(source for source, names in self.settings.sources.items() if corpus in names)
 
-    def windows(self, source: str) -> int:
-        """Return the number of windows of a source, at stride L."""
+    def windows(self, source: str, stride: str = "L") -> int:
+        """Return the number of samples in one epoch of a source, for windows that share a token ("L") or share none ("L+1")."""
         lengths = {spec.name: spec.tokens for spec in self.corpora}
-        return sum((lengths[corpus] - 1) // self.settings.seq_len for corpus in self.settings.sources[source])
+        step, shared = (self.settings.seq_len, 1) if stride == "L" else (self.settings.seq_len + 1, 0)
+        return sum((lengths[corpus] - shared) // step for corpus in self.settings.sources[source])
 
     def to_json(self) -> str:
         """Return the case as one line of JSON."""
@@ -84,11 +85,15 @@ class Case:
     @classmethod
     def from_json(cls, text: str) -> "Case":
         """Return the case that `to_json` wrote."""
-        value = json.loads(text)
+        return cls.from_value(json.loads(text))
+
+    @classmethod
+    def from_value(cls, value: dict[str, Any]) -> "Case":
+        """Return the case that a JSON object holds; without `legs` it has one, to the end."""
         return cls(
             tuple(CorpusSpec(**{**spec, "documents": tuple(spec["documents"])}) for spec in value["corpora"]),
             settings_from(value["settings"]),
-            tuple(Leg(**leg) for leg in value["legs"]),
+            tuple(Leg(**leg) for leg in value.get("legs", [{}])),
         )
 
 

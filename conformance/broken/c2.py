@@ -1,14 +1,115 @@
 """Loaders that overlap: faults of ranks within a step (C2)."""
 
+from dataclasses import replace
+
+from ..driver import MicroBatch
 from .honest import Honest
 
 
 class EveryRankReadsTheSame(Honest):
     """Forgets its rank, as a loader does that was never told of the others."""
 
-    clause, fault, also = "C2.1", 20, ("C2.2", "C2.6")
+    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C2.6", "C3.2")
 
     def positions(self) -> list[list[int]]:
         """Return the positions of rank 0."""
-        rank, size = self.layout.dp_rank, self.layout.micro_batch * self.layout.accumulation
-        return [[position - rank * size for position in positions] for positions in super().positions()]
+        size = self.layout.micro_batch * self.layout.accumulation
+        return [[position - self.layout.dp_rank * size for position in positions] for positions in super().positions()]
+
+
+class ShardsTwice(Honest):
+    """Takes its share of its share: of every slice of the step only each dp_size-th sample is read, and the rest is never seen."""
+
+    clause, fault, also = "C2.2", 21, ("C2.6", "C3.2", "C1.3")
+
+    def positions(self) -> list[list[int]]:
+        """Return the positions of a slice of a step that is dp_size times as long."""
+        layout = self.layout
+        return [[position * layout.dp_size + layout.dp_rank for position in positions] for positions in self.slices()]
+
+    def slices(self) -> list[list[int]]:
+        """Return the slice of this rank."""
+        return super().positions()
+
+    def over(self) -> bool:
+        """Return whether the positions run out, which they do early."""
+        return (self.consumed + self.layout.batch_size) * self.layout.dp_size > self.plan.length
+
+
+class SlicesByTheGlobalRank(Honest):
+    """Takes tensor and pipeline parallel peers for dp ranks of their own."""
+
+    clause, fault, also = "C2.3", 19, ()
+
+    def positions(self) -> list[list[int]]:
+        """Return the slice of a rank among all processes."""
+        own = self.layout
+        if own.peers == 1:
+            return super().positions()
+        size = own.micro_batch * own.accumulation
+        shift = (own.rank - own.dp_rank) * size
+        return [[(position + shift) % self.plan.length for position in positions] for positions in super().positions()]
+
+
+class UnevenTail(Honest):
+    """Gives what is left at the end of the run to the first ranks, and nothing to the others."""
+
+    clause, fault, also = "C2.4", 23, ("C2.5",)
+
+    def over(self) -> bool:
+        """Return whether this rank finds no more samples."""
+        size = self.layout.micro_batch * self.layout.accumulation
+        return self.consumed + (self.layout.dp_rank + 1) * size > self.plan.length
+
+
+class PadsTheLastStep(Honest):
+    """Fills the last step with samples from the beginning of the run."""
+
+    clause, fault, also = "C2.5", 22, ()
+
+    def over(self) -> bool:
+        """Return whether nothing at all is left."""
+        return self.consumed >= self.plan.length
+
+    def served(self, position: int) -> int:
+        """Return the position, counted on from the beginning past the end."""
+        return position % self.plan.length
+
+
+class StridesThroughTheStep(Honest):
+    """Gives rank r every dp_size-th sample, not a contiguous slice: the same sets, other rows."""
+
+    clause, fault, also = "C2.6", None, ()
+
+    def positions(self) -> list[list[int]]:
+        """Return this rank's samples of the step, one in dp_size."""
+        layout, size = self.layout, self.layout.micro_batch
+        mine = list(range(self.consumed + layout.dp_rank, self.consumed + layout.batch_size, layout.dp_size))
+        return [mine[start : start + size] for start in range(0, len(mine), size)]
+
+
+class RoundsTheBatchSize(Honest):
+    """Makes the batch size fit the ranks, and says nothing."""
+
+    clause, fault, also = "C2.7", None, ()
+
+    def expect_batch_size(self) -> None:
+        """Take any layout."""
+
+
+class CopiesTheBatchOfPeersLate(Honest):
+    """Peers other than the first get the batch of the step before, through a broadcast buffer that is one step late."""
+
+    clause, fault, also = "C2.3", 19, ()
+
+    def next(self) -> list[MicroBatch] | None:
+        """Return the step before to every later peer."""
+        if not self.layout.peer or not self.consumed:
+            return super().next()
+        if self.over():
+            return None
+        late = replace(self.layout)
+        self.consumed -= late.batch_size
+        step = super().next()
+        self.consumed += late.batch_size
+        return step

@@ -1,31 +1,34 @@
 """C2, no overlap: who reads what in one step."""
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
-from ..bench import Bench
+import numpy as np
+
+from ..bench import Bench, Refused
 from ..case import Case, Leg
 from ..cases import mixture, one_source
-from ..judging import named, served
+from ..judging import expect_same_sequence, named, served
 from ..registry import Scale, check
-from ..trace import SampleKey
-from ..verdict import Broken
+from ..trace import SampleKey, Trace
+from ..verdict import Broken, NotApplicable
 
 
 def ranks(scale: Scale) -> Iterable[Case]:
-    """One epoch of one source, on few and on many ranks, with and without accumulation."""
+    """One epoch of one source, on few and on many ranks, with and without accumulation; and a mixture."""
     sizes = [(1, 1, 1), (2, 1, 1), (3, 2, 1), (4, 1, 2)]
     if scale.full:
         sizes += [(8, 1, 1), (5, 3, 2), (16, 2, 1), (64, 1, 1)]
     for dp_size, micro_batch, accumulation in sizes:
-        batch_size = dp_size * micro_batch * accumulation
-        yield one_source(4 * batch_size, leg=Leg(dp_size, micro_batch, accumulation))
+        yield one_source(4 * dp_size * micro_batch * accumulation, leg=Leg(dp_size, micro_batch, accumulation))
     yield mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 48, leg=Leg(4, 2, 1))
 
 
 @check("C2.1", "one-rank-each", ranks, faults=(20, 21))
 def one_rank_each(bench: Bench, case: Case) -> None:
     """In an epoch every sample stands once, so two ranks that hold one in a step have read the same position."""
+    _expect_one_epoch(bench, case)
     trace = bench.play(case)
     for _, step in groupby(served(trace), key=lambda sample: (sample.leg, sample.step)):
         holders: dict[SampleKey, int] = {}
@@ -33,3 +36,135 @@ def one_rank_each(bench: Bench, case: Case) -> None:
             key = trace.key(sample)
             if holders.setdefault(key, sample.layout.dp_rank) != sample.layout.dp_rank:
                 raise Broken(f"{named(key)} on one rank", f"it on ranks {holders[key]} and {sample.layout.dp_rank}", trace, sample)
+
+
+@check("C2.2", "all-of-the-step", ranks, needs="layout", faults=(20, 21))
+def all_of_the_step(bench: Bench, case: Case) -> None:
+    """The ranks together against one rank that takes whole steps."""
+    leg = case.legs[0]
+    expect_same_sequence(bench.play(case.with_legs(Leg(1, leg.batch_size))), bench.play(case))
+
+
+def peers(scale: Scale) -> Iterable[Case]:
+    """8 samples on two dp ranks of several peers each."""
+    shapes = [(1, 2, 1, 1), (2, 2, 1, 1), (2, 1, 2, 1)] + ([(2, 2, 2, 2), (4, 1, 1, 4)] if scale.full else [])
+    for dp_size, tp, pp, cp in shapes:
+        yield one_source(8, leg=Leg(dp_size, tp=tp, pp=pp, cp=cp))
+
+
+@check("C2.3", "peers-agree", peers, needs="peers", faults=(19,))
+def peers_agree(bench: Bench, case: Case) -> None:
+    """Every peer of a dp rank gets what the first one gets, and the dp ranks still cover the epoch."""
+    trace = bench.play(case)
+    for leg, step in trace.steps():
+        for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
+            first = step.batches[layout.dp_rank * layout.peers]
+            for number, (mine, theirs) in enumerate(zip(batches, first, strict=True)):
+                if mine.keys() != theirs.keys() or any(not np.array_equal(mine[name], theirs[name]) for name in mine):
+                    raise Broken(
+                        f"process {layout.rank} to get the batch of dp rank {layout.dp_rank}, as process {layout.dp_rank * layout.peers}",
+                        f"other tokens, beginning {mine['inputs'].flat[0]} in place of {theirs['inputs'].flat[0]}",
+                        leg=leg.number,
+                        step=leg.steps.index(step),
+                        rank=layout.rank,
+                        micro_batch=number,
+                    )
+    if case.legs[0].dp_size == 1 and case.settings.length <= _epoch(bench, case):
+        # With one dp rank no other fault can take samples away: peers that were counted as ranks did.
+        _expect_distinct(trace, case.settings.length)
+
+
+def tails(scale: Scale) -> Iterable[Case]:
+    """Lengths of the run that the batch size does not divide."""
+    for n, leg in (
+        (9, Leg(4, 2)),
+        (10, Leg(4)),
+        (7, Leg(2, 1, 2)),
+        (11, Leg(3, 2)),
+        *([(130, Leg(64)), (33, Leg(16, 2))] if scale.full else []),
+    ):
+        yield one_source(n, leg=leg)
+
+
+@check("C2.4", "ranks-end-together", tails, needs="whole_steps", faults=(23,))
+def ranks_end_together(bench: Bench, case: Case) -> None:
+    """No rank has a step that another has not, and none goes on past the end of the run."""
+    leg = bench.play(case).legs[0]
+    if leg.ended_early:
+        raise Broken(
+            "every rank to serve the same steps",
+            f"ranks {leg.ended_early} to end before the others",
+            step=len(leg.steps),
+            rank=leg.ended_early[0],
+        )
+    if leg.endless:
+        raise Broken(f"the run to end after {case.settings.length} samples", f"{len(leg.steps)} steps and no end", step=len(leg.steps))
+
+
+@check("C2.5", "no-padding", tails, needs="whole_steps", faults=(22,))
+def no_padding(bench: Bench, case: Case) -> None:
+    """An epoch that the batch size does not divide ends with a whole step of new samples; no sample comes twice."""
+    _expect_one_epoch(bench, case)
+    trace = bench.play(case)
+    whole = case.settings.length // case.legs[0].batch_size
+    _expect_distinct(trace, None)
+    if len(trace.legs[0].steps) > whole:
+        raise Broken(f"{whole} whole steps of {case.settings.length} samples", f"{len(trace.legs[0].steps)}", step=whole)
+
+
+@check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,))
+def contiguous_rows(bench: Bench, case: Case) -> None:
+    """Row by row, micro-batch by micro-batch, rank by rank: the sequence that one rank serves one by one."""
+    expect_same_sequence(bench.play(case.with_legs(Leg())), bench.play(case), rows=True)
+
+
+def misfits(scale: Scale) -> Iterable[Case]:
+    """Batch sizes that the layout does not make up."""
+    for batch_size, leg in ((10, Leg(4, 1, 2)), (10, Leg(5, 1, 3)), (9, Leg(2, 2, 2)), (1, Leg(2))):
+        yield one_source(40, leg=leg).with_settings(batch_size=batch_size)
+
+
+@check("C2.7", "sizes-that-do-not-fit", misfits, needs="batch_size")
+def sizes_that_do_not_fit(bench: Bench, case: Case) -> None:
+    """Refused before the first step, and the fitting layout is served."""
+    asked, leg = case.settings.batch_size, case.legs[0]
+    if asked is None or asked == leg.batch_size:
+        raise NotApplicable("expected a layout that does not fit")
+    bench.play(case.with_legs(Leg(1, asked, 1, steps=1)))
+    try:
+        bench.play(case.with_legs(Leg(leg.dp_size, leg.micro_batch, leg.accumulation, steps=1)))
+    except Refused:
+        return
+    raise Broken(
+        f"a refusal of {leg.dp_size} ranks * {leg.micro_batch} samples * {leg.accumulation} for a batch size of {asked}",
+        f"a step of {leg.batch_size} samples",
+        leg=0,
+        step=0,
+    )
+
+
+def _epoch(bench: Bench, case: Case) -> int:
+    return min(case.windows(source, bench.declaration().stride) for source in case.settings.sources)
+
+
+def _expect_one_epoch(bench: Bench, case: Case) -> None:
+    stride = bench.declaration().stride
+    for source in case.settings.sources:
+        share = max(float(phase.weights.get(source, 0)) / sum(map(float, phase.weights.values())) for phase in case.settings.phases)
+        # A rule may run ahead of the share by a few samples.
+        if len(case.settings.sources) > 1 and case.windows(source, stride) < share * case.settings.length + 4:
+            raise NotApplicable("expected less than an epoch of every source")
+    if len(case.settings.sources) == 1 and case.settings.length > _epoch(bench, case):
+        raise NotApplicable("expected at most one epoch")
+
+
+def _expect_distinct(trace: Trace, count: int | None) -> None:
+    seen: Counter[SampleKey] = Counter()
+    for sample in trace.samples():
+        key = trace.key(sample)
+        seen[key] += 1
+        if seen[key] > 1:
+            raise Broken(f"{named(key)} once in the epoch", "it again", trace, sample)
+    batch_size = trace.legs[0].leg.batch_size
+    if count is not None and len(seen) < count // batch_size * batch_size:
+        raise Broken(f"{count // batch_size * batch_size} different samples", f"{len(seen)}")
