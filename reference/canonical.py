@@ -40,7 +40,7 @@ def read_json(path: Path, error: type[FivepointError]) -> Any:
 
 def parse_json(text: str) -> Any:
     """Return the JSON value in `text`; raises ValueError for malformed JSON, floats, null and duplicate keys."""
-    value = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_no_duplicates)
+    value = json.loads(text, parse_float=_no_float, parse_constant=_no_float, parse_int=_no_sign, object_pairs_hook=_no_duplicates)
     _no_null(value)
     return value
 
@@ -63,6 +63,13 @@ def _check(value: Any) -> None:
 
 def _no_float(text: str) -> Any:
     raise ValueError(f"expected integers only, found {text}")
+
+
+def _no_sign(text: str) -> int:
+    # "-0" is the only number of its kind that is in range, and it is not canonical.
+    if text.startswith("-"):
+        raise ValueError(f"expected integers without a sign, found {text}")
+    return int(text)
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
