@@ -1,0 +1,79 @@
+"""What an epoch is, for loaders of either stride: how many windows a source has, and whether a run shows each of them once an epoch."""
+
+from collections import Counter
+
+from .case import Case
+from .judging import named
+from .trace import Sample, SampleKey, Trace
+from .verdict import Broken, NotApplicable
+
+
+def window_count(case: Case, source: str, stride: str = "L") -> int:
+    """Return the number of windows of a source: those that share one token, or with stride "L+1" those that share none."""
+    lengths = {spec.name: spec.tokens for spec in case.corpora}
+    size = case.settings.seq_len
+    return sum(
+        (lengths[corpus] - 1) // size if stride == "L" else lengths[corpus] // (size + 1) for corpus in case.settings.sources[source]
+    )
+
+
+def expect_whole_epochs(trace: Trace, stride: str = "L") -> int:
+    """Raise Broken unless every n draws of each source, from its first, show each of its n windows once; return the epochs completed.
+
+    It is looked at where a step ends, so the order within a step does not matter: after d draws no window was seen more often than
+    ceil(d / n) times, and all n were seen floor(d / n) times.
+    """
+    case = trace.case
+    sources = {name: _Source(window_count(case, name, stride)) for name in case.settings.sources}
+    holder = {corpus: name for name, corpora in case.settings.sources.items() for corpus in corpora}
+    if any(source.n < 1 for source in sources.values()):
+        raise NotApplicable("expected sources of at least one window")
+    step: list[tuple[Sample, SampleKey]] = []
+    ends = {end for _, end, _ in trace.blocks()}
+    for sample in trace.samples():
+        key = trace.key(sample)
+        if key[0] in holder:
+            step.append((sample, key))
+            sources[holder[key[0]]].see(key)
+        if sample.position + 1 in ends:
+            for name, source in sources.items():
+                source.expect_level(trace, name, [(at, seen) for at, seen in step if holder[seen[0]] == name])
+            step = []
+    return sum(source.draws // source.n for source in sources.values())
+
+
+class _Source:
+    """How often each window of one source was seen."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.draws = 0
+        self.seen: Counter[SampleKey] = Counter()
+        self.at_least: Counter[int] = Counter()
+
+    def see(self, key: SampleKey) -> None:
+        self.draws += 1
+        self.seen[key] += 1
+        self.at_least[self.seen[key]] += 1
+
+    def expect_level(self, trace: Trace, name: str, step: list[tuple[Sample, SampleKey]]) -> None:
+        """Compare with what whole epochs give after as many draws; `step` holds what was drawn of the source since it was last level."""
+        whole, rest = divmod(self.draws, self.n)
+        most = whole + (rest > 0)
+        if self.at_least[most + 1]:
+            sample, key = next((sample, key) for sample, key in step if self.seen[key] > most)
+            raise Broken(
+                f"each of the {self.n} windows of {name!r} at most {most} times in its first {self.draws} draws",
+                f"{named(key)} {self.seen[key]} times",
+                trace,
+                sample,
+                source=name,
+            )
+        if whole and self.at_least[whole] < self.n:
+            raise Broken(
+                f"each of the {self.n} windows of {name!r} {whole} times in its first {self.draws} draws",
+                f"only {self.at_least[whole]} of them so often",
+                trace,
+                step[-1][0] if step else None,
+                source=name,
+            )
