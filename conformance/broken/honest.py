@@ -142,7 +142,11 @@ class Honest(Driver):
 
     def state(self) -> dict[str, Any]:
         """Return what a restart needs."""
-        return checkpoint.make(self.plan, self.consumed, self.steps)
+        return self.state_at(self.consumed)
+
+    def state_at(self, consumed: int) -> dict[str, Any]:
+        """Return the state of a loader that has consumed so many samples, of which a run has no more than it has."""
+        return checkpoint.make(self.plan, min(consumed, self.plan.length), self.steps)
 
     def restore(self, states: list[dict[str, Any]]) -> None:
         """Go on from the states of all ranks, of which any will do; refuse those of another past."""
