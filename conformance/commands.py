@@ -11,14 +11,18 @@ from ..errors import UsageError
 
 if TYPE_CHECKING:
     from .doors import Door
+    from .registry import Check
+    from .report import Outcome
 
 CASES = Path("fivepoint-cases")
-File = typer.Option(metavar="FILE")
 
 
 def conform(
-    loader: Annotated[
-        str | None, typer.Argument(metavar="LOADER", help="An entry point of the group fivepoint.loaders, or module:Class of a driver.")
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="LOADER", help="An entry point of the group fivepoint.loaders, or module:Class of a driver. With --trace, files."
+        ),
     ] = None,
     process: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="The command of a loader that speaks the messages of DRIVERS.md.")
@@ -38,42 +42,113 @@ def conform(
         typer.Option(metavar="FILE", help="Known failures, a line each: the check and the reason. One that passes is an error."),
     ] = None,
     cases: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the cases that fail are written.")] = CASES,
-    case: Annotated[Path | None, typer.Option(metavar="FILE", help="Judge one case, with --check, in place of the suite's.")] = None,
+    case: Annotated[Path | None, typer.Option(metavar="FILE", help="Judge this case, with --check, in place of the suite's.")] = None,
     check: Annotated[str | None, typer.Option(metavar="ID", help="The check that judges --case.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Judge recorded traces: the names are their files.")] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write corpora and case.json for a training loop; with a loader, also what it serves."),
+    ] = None,
     list_checks: Annotated[bool, typer.Option("--list", help="Print the checks, and leave.")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Print which check catches which broken loader, and write it down.")] = False,
 ) -> None:
     """Hold a loader to the contract, and print a proof for each clause that it breaks. Exit code 1: something is broken."""
     from . import console
+    from .suite import collected
+
+    chosen = [check] if check else select or []
+    if unknown := [name for name in chosen if not collected([name])]:
+        raise UsageError(f"expected clauses, chapters or checks, found {', '.join(unknown)}; --list shows them")
+    checks = collected(chosen)
+    if list_checks:
+        console.print_checks(checks)
+    elif matrix:
+        _matrix()
+    elif record is not None:
+        _record(names or [], process, processes, case, record)
+    elif trace:
+        outcome = _judge_traces([Path(name) for name in names or []], checks)
+        _report(outcome, json_file, junit)
+    else:
+        if (case is None) != (check is None):
+            raise UsageError("expected --case FILE and --check ID together, found one of them")
+        outcome = _judge(names or [], process, processes, checks, "full" if full else "quick", seed, known, cases, case)
+        _report(outcome, json_file, junit)
+
+
+def _judge(
+    names: list[str],
+    process: str | None,
+    processes: bool,
+    checks: list[Check],
+    mode: str,
+    seed: int,
+    known: Path | None,
+    cases: Path,
+    case: Path | None,
+) -> Outcome:
+    from . import console
     from .bench import Bench
-    from .known import read as read_known
+    from .known import read
     from .report import Outcome
     from .report.files import write_case
+    from .suite import collected, declared_or_none, replay, run
+
+    expected = read(known, [each.id for each in collected()]) if known else {}
+    door, name, asked = _door(names, process, processes)
+    with Bench(door) as bench, console.progress(len(checks)) as advance:
+        if case is None:
+            findings = run(bench, [each.id for each in checks], mode, seed, advance)
+        else:
+            mode, findings = "case", [replay(bench, each, console.read_case(case)) for each in checks]
+        declared = declared_or_none(bench)
+    written = {each.check: path for each in findings if (path := case or write_case(cases, each))}
+    return Outcome(name, asked, mode, seed, declared, findings, {each.id: each.clause for each in checks}, expected, written)
+
+
+def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
+    import shlex
+
+    from .lending import Recorded, judge
+    from .recorded import declared, read, traces
+    from .report import Outcome
+
+    if not files:
+        raise UsageError("expected the files of recorded traces, found none; formats.md F7 says what they are")
+    recordings = [read(file) for file in files]
+    bench = Recorded(traces(recordings), declared(recordings))
+    findings = [judge(bench, each) for each in checks]
+    asked = f"--trace {shlex.join(map(str, files))}"
+    return Outcome("traces", asked, "trace", 0, bench.declaration(), findings, {each.id: each.clause for each in checks})
+
+
+def _record(names: list[str], process: str | None, processes: bool, case: Path | None, folder: Path) -> None:
+    from . import console
+    from .recording import example, record, write_data
+
+    chosen = console.read_case(case) if case else example()
+    write_data(folder, chosen)
+    typer.echo(f"corpora in {folder / 'corpus'}, the case in {folder / 'case.json'}")
+    if names or process is not None:
+        door, _, _ = _door(names, process, processes)
+        for file in record(folder, chosen, door):
+            typer.echo(f"recorded {file}")
+
+
+def _matrix() -> None:
+    from .matrix import FILE, measured, print_matrix, written
+
+    found = measured()
+    print_matrix(found)
+    FILE.write_text(written(found), encoding="utf-8")
+    typer.echo(f"written to {FILE}")
+
+
+def _report(outcome: Outcome, json_file: Path | None, junit: Path | None) -> None:
     from .report.junit import write_junit
     from .report.machine import write_json
     from .report.terminal import print_outcome
-    from .suite import collected, declared_or_none, replay, run
 
-    if (case is None) != (check is None):
-        raise UsageError("expected --case FILE and --check ID together, found one of them")
-    names = [check] if check else select or []
-    selected = collected(names)
-    if unknown := [name for name in names if not collected([name])]:
-        raise UsageError(f"expected clauses, chapters or checks, found {', '.join(unknown)}; --list shows them")
-    if list_checks:
-        console.print_checks(selected)
-        return
-    expected = read_known(known, [each.id for each in collected()]) if known else {}
-    door, name, asked = _door(loader, process, processes)
-    mode = "full" if full else "quick"
-    with Bench(door) as bench, console.progress(len(selected)) as advance:
-        if case is None:
-            findings = run(bench, names, mode, seed, advance)
-        else:
-            mode, findings = "case", [replay(bench, each, console.read_case(case)) for each in selected]
-        declared = declared_or_none(bench)
-    written = {each.check: path for each in findings if (path := case or write_case(cases, each))}
-    checked = {each.id: each.clause for each in selected}
-    outcome = Outcome(name, asked, mode, seed, declared, findings, checked, expected, written)
     if json_file:
         write_json(outcome, json_file)
     if junit:
@@ -82,17 +157,18 @@ def conform(
     raise typer.Exit(1 if outcome.unexpected else 0)
 
 
-def _door(loader: str | None, process: str | None, processes: bool) -> tuple[Door, str, str]:
+def _door(names: list[str], process: str | None, processes: bool) -> tuple[Door, str, str]:
     """Return the door that the command line asks for, the loader's name, and the words that name it."""
     import shlex
 
     from .doors import InProcess, Processes, host_command
 
-    if (loader is None) == (process is None):
-        raise UsageError(f"expected a loader, or --process COMMAND, found {'neither' if loader is None else 'both'}")
-    if loader is None:
-        assert process is not None
+    if len(names) + (process is not None) != 1:
+        found = ", ".join([*names, *([f"--process {process}"] if process is not None else [])]) or "none"
+        raise UsageError(f"expected one loader, or --process COMMAND, found {found}")
+    if process is not None:
         return Processes(shlex.split(process)), process, f"--process {shlex.quote(process)}"
+    (loader,) = names
     try:
         door = InProcess(loader)
     except LookupError as reason:

@@ -36,6 +36,8 @@ class Check:
     faults: tuple[int, ...]
     cases: Cases
     judge: Judge
+    judges_trace: bool = False
+    """Whether the judge is sound on any recorded trace, whatever its case: it takes the steps as they are, and asks for nothing else."""
 
     @property
     def id(self) -> str:
@@ -46,11 +48,13 @@ class Check:
 CHECKS: dict[str, Check] = {}
 
 
-def check(clause: str, name: str, cases: Cases, needs: str = "", faults: Iterable[int] = ()) -> Callable[[Judge], Judge]:
+def check(
+    clause: str, name: str, cases: Cases, needs: str = "", faults: Iterable[int] = (), judges_trace: bool = False
+) -> Callable[[Judge], Judge]:
     """Register the decorated judge as a check of `clause`; `needs` names promises, `faults` the faults of the field that it sees."""
 
     def register(judge: Judge) -> Judge:
-        made = Check(clause, name, frozenset(needs.split()), tuple(faults), cases, judge)
+        made = Check(clause, name, frozenset(needs.split()), tuple(faults), cases, judge, judges_trace)
         if made.id in CHECKS:
             raise ValueError(f"expected one check of the name {made.id}, found two")
         CHECKS[made.id] = made

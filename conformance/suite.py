@@ -34,9 +34,14 @@ def collected(select: Sequence[str] = ()) -> list[Check]:
 
 
 def run(
-    bench: Bench, select: Sequence[str] = (), mode: str = QUICK, seed: int = 0, report: Callable[[Finding], None] = lambda finding: None
+    bench: Bench,
+    select: Sequence[str] = (),
+    mode: str = QUICK,
+    seed: int = 0,
+    report: Callable[[Finding], None] = lambda finding: None,
+    shrinking: float = SHRINKING,
 ) -> list[Finding]:
-    """Return the finding of every selected check; `report` hears of each as it is made."""
+    """Return the finding of every selected check; `report` hears of each as it is made, `shrinking` is the time for each that fails."""
     findings: list[Finding] = []
     try:
         declared = declaration(bench)
@@ -45,7 +50,7 @@ def run(
     unheard = 0
     for check in collected(select):
         if unheard < GIVE_UP:
-            findings.append(judge(bench, check, declared, mode, seed))
+            findings.append(judge(bench, check, declared, mode, seed, shrinking))
         else:
             findings.append(Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {unheard} checks before found V2 broken"))
         unheard += findings[-1].verdict == BROKEN and findings[-1].clause == "V2"
@@ -86,7 +91,9 @@ def replay(bench: Bench, check: Check, case: Case) -> Finding:
     return replace(attempt(bench, check, case, declared), seconds=time.monotonic() - start)
 
 
-def judge(bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, seed: int = 0) -> Finding:
+def judge(
+    bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, seed: int = 0, shrinking: float = SHRINKING
+) -> Finding:
     """Return the finding of one check: broken at its first case that fails, which is made smaller."""
     if missing := sorted(check.needs - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
@@ -95,7 +102,7 @@ def judge(bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, 
     for case in check.cases(scale):
         found = attempt(bench, check, case, declared)
         if found.verdict == BROKEN:
-            found = shrunk(bench, check, found, declared)
+            found = shrunk(bench, check, found, declared, shrinking)
             return replace(found, seconds=time.monotonic() - start)
         held += found.verdict == HOLDS
         reason = found.reason or reason
@@ -126,7 +133,7 @@ def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Fi
     return Finding(check.id, check.clause, HOLDS)
 
 
-def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration) -> Finding:
+def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration, seconds: float = SHRINKING) -> Finding:
     """Return the finding on the smallest case that breaks the same clause."""
     if found.clause == "V2":
         # Every attempt could cost the time limit.
@@ -136,7 +143,7 @@ def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration) ->
         again = attempt(bench, check, case, declared)
         return again if again.verdict == BROKEN and again.clause == found.clause else None
 
-    return smallest(found, still_broken, SHRINKING)
+    return smallest(found, still_broken, seconds)
 
 
 def _named(check: Check, name: str) -> bool:

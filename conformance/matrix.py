@@ -1,0 +1,103 @@
+"""The matrix: which check catches which broken loader. It is written down in matrix.json, and a test keeps it current."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from . import broken
+from .bench import Bench
+from .doors import InProcess
+from .driver import Driver
+from .suite import collected, run
+from .verdict import BROKEN
+
+FILE = Path(__file__).with_name("matrix.json")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One broken loader: what it says of itself, the clauses found broken, and the checks that found it."""
+
+    clause: str
+    fault: int | None
+    also: tuple[str, ...]
+    broken: tuple[str, ...]
+    caught_by: tuple[str, ...]
+
+
+def loaders() -> dict[str, type[Any]]:
+    """Return every broken loader as `module.Class`: the classes in conformance/broken that name the clause that they break."""
+    found = {}
+    for module in iter_modules(broken.__path__):
+        for name, kind in inspect.getmembers(import_module(f"{broken.__name__}.{module.name}"), inspect.isclass):
+            if issubclass(kind, Driver) and kind.__module__.endswith(f".{module.name}") and getattr(kind, "clause", ""):
+                found[f"{module.name}.{name}"] = kind
+    return found
+
+
+def measure(name: str) -> Row:
+    """Return the row of one broken loader: the whole suite in quick mode, with seed 0 and nothing made smaller."""
+    kind = loaders()[name]
+    with Bench(InProcess(f"{kind.__module__}:{kind.__name__}")) as bench:
+        findings = run(bench, shrinking=0)
+    proofs = [finding for finding in findings if finding.verdict == BROKEN]
+    clauses, caught = tuple(sorted({finding.clause for finding in proofs})), tuple(sorted(finding.check for finding in proofs))
+    return Row(kind.clause, getattr(kind, "fault", None), tuple(getattr(kind, "also", ())), clauses, caught)
+
+
+def measured(heard: Callable[[str], None] = lambda name: None) -> dict[str, Row]:
+    """Return the whole matrix, made on every core; `heard` is told of each row."""
+    rows = {}
+    # Workers start afresh: what a loader leaves behind in one is not inherited by the others.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for name, row in zip(loaders(), pool.map(measure, loaders()), strict=True):
+            rows[name] = row
+            heard(name)
+    return rows
+
+
+def written(rows: Mapping[str, Row]) -> str:
+    """Return the text of matrix.json."""
+    value = {"format": "fivepoint-matrix", "version": 1, "loaders": {name: asdict(row) for name, row in rows.items()}}
+    return json.dumps(value, indent=1) + "\n"
+
+
+def read() -> dict[str, Row]:
+    """Return the matrix that was written down."""
+    held = json.loads(FILE.read_text(encoding="utf-8"))["loaders"]
+    return {
+        name: Row(row["clause"], row["fault"], tuple(row["also"]), tuple(row["broken"]), tuple(row["caught_by"]))
+        for name, row in held.items()
+    }
+
+
+def idle(rows: Iterable[Row]) -> list[str]:
+    """Return the checks that catch no broken loader."""
+    caught = {check for row in rows for check in row.caught_by}
+    return [check.id for check in collected() if check.id not in caught]
+
+
+def print_matrix(rows: Mapping[str, Row]) -> None:
+    """Print a row for each broken loader, then the checks that catch none."""
+    table = Table(box=SIMPLE)
+    for heading in ("broken loader", "clause", "fault", "caught by"):
+        table.add_column(heading, overflow="fold")
+    for name, row in rows.items():
+        own = [check for check in row.caught_by if check.startswith(f"{row.clause}/")]
+        others = [check for check in row.caught_by if check not in own]
+        table.add_row(name, row.clause, "" if row.fault is None else str(row.fault), "  ".join([*own, *others]) or "nothing")
+    console = Console()
+    (console if console.is_terminal else Console(width=1000)).print(table)
+    if left := idle(rows.values()):
+        console.print(f"checks that catch no broken loader: {', '.join(left)}")
