@@ -89,5 +89,7 @@ def _shorter_corpora(case: Case) -> Iterator[Case]:
             half = spec.tokens // 2 + case.settings.seq_len
             shorter = [(half,)] if half < spec.tokens else []
         for documents in shorter:
+            if sum(documents) <= case.settings.seq_len:
+                continue  # a corpus without a window is another fault
             smaller = replace(spec, documents=tuple(documents), eod=None)
             yield replace(case, corpora=(*case.corpora[:i], smaller, *case.corpora[i + 1 :]))
