@@ -183,17 +183,19 @@ def _print_reports(out: Path, reports: list[dict[str, Any]]) -> None:
             name = corpus["name"] + (" (as it was)" if report["reused"] else "")
             figures = [f"{corpus[key]:,}" for key in ("documents", "tokens", "shards")]
             table.add_row(name, *figures, corpus["dtype"], dropped if corpus["name"] == report["source"] else "")
-    console = Console()
-    console.print(table)
+    Console().print(table)
     for report in reports:
-        name = report["source"]
-        if report["dropped"]:
-            console.print(f"{name}: what was dropped, and why, is listed in {out / name / 'dropped.jsonl'}")
-        if report["replaced"]:
-            console.print(f"{name}: {report['replaced']:,} documents had bytes that are not UTF-8, now U+FFFD")
-        if report["inexact"]:
-            console.print(
-                f"{name}: long documents were cut {report['inexact']:,} times at no joint; tokens there may differ from the whole's"
-            )
-        if report["inputs"]["holdout"] != "0" and not report["held_out"]:
-            console.print(f"{name}: no document fell into the holdout, so there is no corpus {name}-holdout; ask for a larger share")
+        for note in _notes(out, report):
+            typer.echo(f"{report['source']}: {note}")
+
+
+def _notes(out: Path, report: dict[str, Any]) -> Iterator[str]:
+    """Yield what a person should know beside the figures."""
+    if report["dropped"]:
+        yield f"what was dropped, and why, is listed in {out / report['source'] / 'dropped.jsonl'}"
+    if report["replaced"]:
+        yield f"{report['replaced']:,} documents had bytes that are not UTF-8, now U+FFFD"
+    if report["inexact"]:
+        yield f"long documents were cut {report['inexact']:,} times at no joint; tokens there may differ from the whole's"
+    if report["inputs"]["holdout"] != "0" and not report["held_out"]:
+        yield f"no document fell into the holdout, so there is no corpus {report['source']}-holdout; ask for a larger share"

@@ -59,7 +59,7 @@ class TokenizerFile:
     def open(self) -> Encoder:
         """Return the tokenizer; raises InputError where the file is none, or malformed."""
         try:
-            return self._open()
+            encoder = self._open()
         except FivepointError as reason:
             raise InputError(f"tokenizer {self.name}: {reason}") from reason
         except Exception as reason:  # each library raises its own kinds
@@ -67,6 +67,9 @@ class TokenizerFile:
                 f"expected a tokenizer in {self.name} (tokenizers JSON, tiktoken ranks or description, tekken, or a "
                 f"sentencepiece model), found something else: {' '.join(str(reason).split()) or type(reason).__name__}"
             ) from reason
+        if not encoder.vocab_size:
+            raise InputError(f"expected a tokenizer in {self.name}, found no token")
+        return encoder
 
     def _open(self) -> Encoder:
         value = _json(self.data)

@@ -1,0 +1,240 @@
+"""Documents of files of every kind: which there are, in which order, and what is refused."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from preparing import write_jsonl
+
+from fivepoint.corpus import documents
+from fivepoint.corpus.documents import NOT_UTF8, Reading, read_parts
+from fivepoint.corpus.sources import parse_sources
+from fivepoint.errors import ConfigError, InputError
+
+
+def read(path, globs=(), **reading):
+    """Return (document, text) for every document of a source at `path`, the parts joined."""
+    (source,) = parse_sources([f"web={path}"], list(globs))
+    found, text = [], ""
+    for file in source.files:
+        for part in read_parts(file, Reading(**reading)):
+            text += part.text
+            if part.last:
+                found.append((part.document, part.problem or text))
+                text = ""
+    return found
+
+
+def test_the_files_of_a_folder_come_in_the_order_of_their_paths(tmp_path):
+    for name in ("b.txt", "a/z.py", "a.txt", "B.txt", ".hidden", ".git/x", "é.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert read(tmp_path) == [(name, name) for name in ("B.txt", "a.txt", "a/z.py", "b.txt", "é.md")]
+    assert read(tmp_path, ["*.py", "b.*"]) == [("a/z.py", "a/z.py"), ("b.txt", "b.txt")]
+
+
+def test_linked_files_are_read_and_linked_folders_are_not(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "blob").write_text("content")
+    (tmp_path / "in/link.txt").symlink_to(tmp_path / "blob")
+    (tmp_path / "in/circle").symlink_to(tmp_path / "in")
+    (tmp_path / "in/dangling").symlink_to(tmp_path / "nothing")
+    assert read(tmp_path / "in") == [("link.txt", "content")]
+
+
+def test_a_line_of_jsonl_is_a_document_and_blank_lines_are_none(tmp_path):
+    path = tmp_path / "web.jsonl"
+    path.write_text('\ufeff{"text": "one"}\n\n  \n{"text": "", "n": [1]}\n{"text": "t\\u00e9\\n\\ud83d\\ude00"}')
+    assert read(path) == [("web.jsonl:1", "one"), ("web.jsonl:4", ""), ("web.jsonl:5", "té\n😀")]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("kind", [".jsonl", ".txt"])
+def test_compressed_files_of_several_members(tmp_path, kind, suffix):
+    compress = gzip.compress if suffix == ".gz" else zstandard.ZstdCompressor().compress
+    blocks = [b'{"text": "one"}\n{"te', b'xt": "two"}\n'] if kind == ".jsonl" else [b"one\n", b"two\n"]
+    path = tmp_path / f"web{kind}{suffix}"
+    path.write_bytes(b"".join(map(compress, blocks)))
+    expected = [(f"{path.name}:1", "one"), (f"{path.name}:2", "two")] if kind == ".jsonl" else [(path.name, "one\ntwo\n")]
+    assert read(path) == expected
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "other"])
+def test_a_corrupt_compressed_file_is_refused(tmp_path, suffix, damage):
+    data = b'{"text": "some text here"}\n' * 1000
+    params = zstandard.ZstdCompressor(write_checksum=True)
+    data = bytearray(gzip.compress(data) if suffix == ".gz" else params.compress(data))
+    if damage == "cut":
+        del data[len(data) // 2 :]
+    elif damage == "changed":
+        data[-3] ^= 255  # of the length or the checksum at the end
+    else:
+        data[:] = b"not compressed at all"
+    path = tmp_path / f"web.jsonl{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=rf"web\.jsonl{suffix} is corrupt or cut short"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "values", [pa.array(["one", "", "té"]), pa.array([b"one", b"", "té".encode()]), pa.array(["one", "", "té"]).dictionary_encode()]
+)
+def test_a_row_of_parquet_is_a_document(tmp_path, values):
+    pq.write_table(pa.table({"n": [1, 2, 3], "body": values}), tmp_path / "web.parquet", row_group_size=2)
+    assert read(tmp_path / "web.parquet", text_field="body") == [("web.parquet:1", "one"), ("web.parquet:2", ""), ("web.parquet:3", "té")]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"body": ["a"], "n": [1]}, "the column 'text' in .*found body, n"),
+        ({"text": [1]}, "expected text in column 'text'.*found int64"),
+        ({"text": ["a", None]}, "found none in row 2"),
+    ],
+)
+def test_parquet_without_the_text_is_refused(tmp_path, table, message):
+    pq.write_table(pa.table(table), tmp_path / "web.parquet")
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "web.parquet")
+
+
+def test_a_file_that_is_not_parquet_is_refused(tmp_path):
+    (tmp_path / "web.parquet").write_text("not Parquet")
+    with pytest.raises(InputError, match=r"cannot read .*web\.parquet as Parquet"):
+        read(tmp_path / "web.parquet")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", r"web\.jsonl:2 is not JSON"),
+        ('{"text": "a"} x', r"web\.jsonl:2 is not JSON"),
+        ("[" * 100_000, r"web\.jsonl:2 is not JSON"),
+        ('"text"', r"JSON object in .*web\.jsonl:2, found str"),
+        ('{"body": "a", "id": 1}', r"the field 'text' in .*web\.jsonl:2, found body, id"),
+        ('{"text": null}', r"text in the field 'text' of .*web\.jsonl:2, found null"),
+    ],
+)
+def test_a_line_that_holds_no_text_is_refused(tmp_path, line, message):
+    (tmp_path / "web.jsonl").write_text('{"text": "a"}\n' + line + "\n")
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "web.jsonl")
+
+
+BAD = {
+    "web.txt": (b"good " * 300_000 + b"\xff bad", 1_500_000),
+    "web.jsonl": (b'{"text": "good"}\n{"text": "\xff bad"}\n', 10),
+    "surrogate.jsonl": (b'{"text": "good"}\n{"text": "\\ud800 bad"}\n', 0),
+    "half.txt": (b"good \xe2\x82", 5),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_text_that_is_not_utf8(tmp_path, name):
+    content, byte = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=rf"{name}(:2)? is not UTF-8 text at byte {byte};"):
+        read(tmp_path / name)
+    assert read(tmp_path / name, invalid_utf8="skip")[-1][1] == NOT_UTF8
+    replaced = read(tmp_path / name, invalid_utf8="replace")[-1][1]
+    assert "\ufffd" in replaced and ("bad" in replaced or name == "half.txt")
+
+
+def test_parquet_that_is_not_utf8(tmp_path):
+    pq.write_table(pa.table({"text": pa.array([b"a", b"\xff"], pa.binary())}), tmp_path / "web.parquet")
+    with pytest.raises(InputError, match=r"web\.parquet:2 is not UTF-8"):
+        read(tmp_path / "web.parquet")
+    assert [text for _, text in read(tmp_path / "web.parquet", invalid_utf8="skip")] == ["a", NOT_UTF8]
+
+
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=60) | st.text('a"\\\n\u00e9\U0001f600\0', max_size=60)
+LEAF = st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False) | ANY_TEXT
+ANY_JSON = st.recursive(LEAF, lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner), max_leaves=6)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=ANY_TEXT,
+    others=st.dictionaries(ANY_TEXT, ANY_JSON, max_size=3),
+    ascii_only=st.booleans(),
+    block=st.integers(1, 30),
+    first=st.booleans(),
+)
+def test_a_long_line_gives_what_a_short_one_gives(tmp_path, monkeypatch, text, others, ascii_only, block, first):
+    value = {"text": text, **others} if first else {**others, "text": text}
+    value["text"] = text
+    line = json.dumps(value, ensure_ascii=ascii_only, indent=None) + "\n"
+    path = tmp_path / "web.jsonl"
+    path.write_text(line + '{"text": "next"}\n')
+    expected = [("web.jsonl:1", text), ("web.jsonl:2", "next")]
+    assert read(path) == expected
+    monkeypatch.setattr(documents, "LONG_LINE", 2)
+    monkeypatch.setattr("fivepoint.corpus.long_line._BLOCK", block)
+    assert read(path) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        '{"text": "a',
+        '{"text": "\\q"}',
+        '{"text" "a"}',
+        '{"text": "a"} x',
+        '{"text": "a\\u12"}',
+        '{"a": tru, "text": "a"}',
+        '{"text": "a\tb"}',
+    ],
+)
+def test_a_long_line_that_is_not_json_is_refused(tmp_path, monkeypatch, line):
+    monkeypatch.setattr(documents, "LONG_LINE", 1)
+    (tmp_path / "web.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=r"web\.jsonl:1 is not JSON"):
+        read(tmp_path / "web.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"a": 1}', "found others"),
+        ('{"text": 1}', "found something else"),
+        ('{"text": "a", "text": "b"}', "found it twice"),
+    ],
+)
+def test_a_long_line_without_the_text_is_refused(tmp_path, monkeypatch, line, message):
+    monkeypatch.setattr(documents, "LONG_LINE", 1)
+    (tmp_path / "web.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "web.jsonl")
+
+
+def test_a_long_line_that_is_not_utf8_is_skipped_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "LONG_LINE", 8)
+    monkeypatch.setattr("fivepoint.corpus.long_line._BLOCK", 4)
+    (tmp_path / "web.jsonl").write_bytes(b'{"text": "abc \xff def ghi"}\n{"text": "next"}\n')
+    assert read(tmp_path / "web.jsonl", invalid_utf8="skip") == [("web.jsonl:1", NOT_UTF8), ("web.jsonl:2", "next")]
+
+
+@pytest.mark.parametrize("arguments", [["web"], ["web="], ["=x"], ["../up=x"], [".web=x"]])
+def test_a_malformed_source_is_refused(arguments):
+    with pytest.raises(ConfigError):
+        parse_sources(arguments, [])
+
+
+def test_a_name_that_a_holdout_takes_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "b.txt").write_text("b")
+    with pytest.raises(ConfigError, match="'web-holdout' twice"):
+        parse_sources([f"web={tmp_path}/a.txt", f"web-holdout={tmp_path}/b.txt"], [], "-holdout")
+
+
+def test_a_file_in_two_sources_is_refused(tmp_path):
+    write_jsonl(tmp_path / "web.jsonl", ["a"])
+    with pytest.raises(ConfigError, match=r"web\.jsonl in a and in b"):
+        parse_sources([f"a={tmp_path}", f"b={tmp_path}/web.jsonl"], [])

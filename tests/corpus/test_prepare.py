@@ -1,0 +1,206 @@
+"""`fivepoint prepare` as a person runs it: what comes out is decided by the inputs alone."""
+
+import fcntl
+import hashlib
+import json
+import os
+import resource
+import subprocess
+
+import pytest
+from preparing import EOD, byte_tokenizer, documents, fivepoint, prepared, refused, texts, tree, write_jsonl
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    return byte_tokenizer(tmp_path / "tokenizer.json")
+
+
+def many(count, prefix=""):
+    return [f"{prefix}document {number}\nhas its own text, {number * number}\n" for number in range(count)]
+
+
+def test_every_document_ends_in_one_end_of_document(tmp_path, tokenizer):
+    written = ["one", f"with {EOD} inside", "", "é\n"]
+    write_jsonl(tmp_path / "web.jsonl", written)
+    (report,) = prepared(tmp_path / "out", "--tokenizer", tokenizer, "--source", f"web={tmp_path}/web.jsonl")
+    assert texts(tmp_path / "out/web") == ["one", f"with {EOD} inside", "é\n"]
+    assert (report["documents"], report["kept"], report["dropped"]) == (4, 3, {"empty": 1})
+    manifest = json.loads((tmp_path / "out/web/manifest.json").read_text())
+    assert (manifest["eod_id"], manifest["vocab_size"], manifest["dtype"]) == (256, 257, "uint16")
+    assert manifest["tokenizer"] == {"name": "tokenizer.json", "sha256": hashlib.sha256(tokenizer.read_bytes()).hexdigest()}
+
+
+def test_the_table_names_corpora_and_what_was_dropped(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "web.jsonl", ["one", ""])
+    done = fivepoint("prepare", "--out", tmp_path / "o", "--tokenizer", tokenizer, "--source", f"web={tmp_path}/web.jsonl")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "web" in done.stdout and "1 empty" in done.stdout and "dropped.jsonl" in done.stdout
+
+
+def test_without_an_end_of_document_token(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "web.jsonl", ["one", "two"])
+    prepared(tmp_path / "out", "--tokenizer", tokenizer, "--no-eod", "--source", f"web={tmp_path}/web.jsonl")
+    assert documents(tmp_path / "out/web") == [list(b"one"), list(b"two")]
+    assert "eod_id" not in json.loads((tmp_path / "out/web/manifest.json").read_text())
+
+
+def test_repetitive_documents_are_dropped_and_listed(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "web.jsonl", ["a\nb\nc\nd", "a\na\na\na", "a\nb\na\nb\n"])
+    (report,) = prepared(tmp_path / "o", "--tokenizer", tokenizer, "--min-unique-lines", "0.5", "--source", f"web={tmp_path}/web.jsonl")
+    assert texts(tmp_path / "o/web") == ["a\nb\nc\nd", "a\nb\na\nb\n"]
+    assert report["dropped"] == {"too few different lines": 1}
+    line = {"document": "web.jsonl:2", "reason": "too few different lines", "different_lines": 1, "lines": 4}
+    assert [json.loads(one) for one in (tmp_path / "o/web/dropped.jsonl").read_text().splitlines()] == [line]
+
+
+def test_the_holdout_and_the_rest_are_all_there_is_and_share_nothing(tmp_path, tokenizer):
+    written = many(200) * 2
+    write_jsonl(tmp_path / "web.jsonl", written)
+    arguments = ["--tokenizer", tokenizer, "--source", f"web={tmp_path}/web.jsonl", "--holdout", "0.25"]
+    prepared(tmp_path / "out", *arguments)
+    train, holdout = texts(tmp_path / "out/web"), texts(tmp_path / "out/web-holdout")
+    assert sorted(train + holdout) == sorted(written)
+    assert not set(train) & set(holdout)
+    assert 60 < len(holdout) < 140
+    prepared(tmp_path / "other", *arguments, "--seed", "1")
+    assert texts(tmp_path / "other/web-holdout") != holdout
+
+
+def test_the_holdout_is_chosen_by_content_and_seed_alone(tmp_path, tokenizer):
+    """The rule by hand: SHA-256 of the seed and of the tokens' SHA-256 as uint32, its first 8 bytes below a share of 2^64."""
+    written = many(40)
+    write_jsonl(tmp_path / "web.jsonl", written)
+    prepared(tmp_path / "out", "--tokenizer", tokenizer, "--source", f"web={tmp_path}/web.jsonl", "--holdout", "0.3", "--seed", "7")
+    expected = []
+    for text in written:
+        content = hashlib.sha256(b"".join(byte.to_bytes(4, "little") for byte in text.encode())).digest()
+        drawn = int.from_bytes(hashlib.sha256((7).to_bytes(8, "little") + content).digest()[:8], "little")
+        if drawn * 10 < 3 * 2**64:
+            expected.append(text)
+    assert texts(tmp_path / "out/web-holdout") == expected
+
+
+def test_neither_workers_nor_hash_seed_decide(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "web.jsonl", [text * (number % 50) for number, text in enumerate(many(2000))])
+    (tmp_path / "long.txt").write_text("".join(many(20_000)))
+    sources = ["--source", f"web={tmp_path}/web.jsonl", "--source", f"long={tmp_path}/long.txt"]
+    found = []
+    for workers, seed in ((1, "0"), (3, "1")):
+        arguments = [*sources, "--shard-bytes", "100000", "--holdout", "0.1", "--min-unique-lines", "0.01"]
+        arguments += ["--tokenizer", tokenizer, "--workers", str(workers)]
+        prepared(tmp_path / f"out{workers}", *arguments, PYTHONHASHSEED=seed)
+        found.append(tree(tmp_path / f"out{workers}"))
+    assert found[0] == found[1]
+    assert len([name for name in found[0] if name.startswith("web/web-0")]) > 10
+
+
+def test_a_long_document_is_cut_and_put_together(tmp_path, tokenizer):
+    text = "".join(many(30_000))
+    (tmp_path / "long.txt").write_text(text)
+    (report,) = prepared(tmp_path / "out", "--tokenizer", tokenizer, "--source", f"long={tmp_path}/long.txt")
+    assert report["long_documents"] == 1 and report["pieces"] > 2 and report["inexact"] == 0
+    assert texts(tmp_path / "out/long") == [text]
+
+
+@pytest.mark.parametrize("invalid", ["replace", "skip"])
+def test_what_is_done_about_text_that_is_not_utf8_is_counted(tmp_path, tokenizer, invalid):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.txt").write_bytes(b"good \xff bad")
+    (tmp_path / "in/b.txt").write_text("good")
+    (report,) = prepared(tmp_path / "out", "--tokenizer", tokenizer, "--source", f"web={tmp_path}/in", "--invalid-utf8", invalid)
+    if invalid == "replace":
+        assert report["replaced"] == 1 and texts(tmp_path / "out/web") == ["good \ufffd bad", "good"]
+    else:
+        assert report["dropped"] == {"not UTF-8": 1} and texts(tmp_path / "out/web") == ["good"]
+
+
+def test_a_tokenizer_trained_on_the_spot_is_the_same_each_time(tmp_path):
+    write_jsonl(tmp_path / "web.jsonl", many(500))
+    for run in ("a", "b"):
+        arguments = ["--train-bpe", "300", "--source", f"web={tmp_path}/web.jsonl", "--train-characters", "10000"]
+        prepared(tmp_path / run, *arguments, PYTHONHASHSEED="1" if run == "a" else "2", RAYON_NUM_THREADS="1" if run == "a" else "4")
+    assert tree(tmp_path / "a") == tree(tmp_path / "b")
+    assert json.loads((tmp_path / "a/web/manifest.json").read_text())["vocab_size"] == 300
+    assert prepared(tmp_path / "a", *arguments)[0]["reused"]
+    assert "trained on other inputs" in refused(3, "prepare", "--out", tmp_path / "a", *arguments, "--train-bpe", "301")
+
+
+def test_a_finished_source_is_kept_and_a_missing_one_made(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "a.jsonl", many(10))
+    write_jsonl(tmp_path / "b.jsonl", many(10, "b "))
+    first = ["--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
+    prepared(tmp_path / "out", *first)
+    before = (tmp_path / "out/a/a-00000.bin").stat().st_mtime_ns
+    reports = prepared(tmp_path / "out", *first, "--source", f"b={tmp_path}/b.jsonl")
+    assert [report["reused"] for report in reports] == [True, False]
+    assert (tmp_path / "out/a/a-00000.bin").stat().st_mtime_ns == before
+
+
+def test_other_inputs_are_refused_and_with_force_written(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "a.jsonl", many(10))
+    arguments = ["--out", tmp_path / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
+    assert fivepoint("prepare", *arguments, "--holdout", "0.5").returncode == 0
+    before = tree(tmp_path / "out")
+    assert "(holdout)" in refused(3, "prepare", *arguments)
+    write_jsonl(tmp_path / "a.jsonl", many(11))
+    assert "(files)" in refused(3, "prepare", *arguments, "--holdout", "0.5")
+    assert tree(tmp_path / "out") == before
+    assert fivepoint("prepare", *arguments, "--force").returncode == 0
+    assert texts(tmp_path / "out/a") == many(11)
+    assert not (tmp_path / "out/a-holdout").exists()
+
+
+def test_a_damaged_output_is_not_reused(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "a.jsonl", many(10))
+    arguments = ["--out", tmp_path / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
+    assert fivepoint("prepare", *arguments).returncode == 0
+    with open(tmp_path / "out/a/a-00000.bin", "ab") as file:
+        file.write(b"xx")
+    assert "was changed since" in refused(4, "prepare", *arguments)
+
+
+def test_a_corpus_of_somebody_else_is_left_alone(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "a.jsonl", many(10))
+    arguments = ["--out", tmp_path / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
+    assert fivepoint("prepare", *arguments).returncode == 0
+    (tmp_path / "out/a/report.json").unlink()
+    before = tree(tmp_path / "out")
+    assert "not prepared from source a" in refused(4, "prepare", *arguments, "--force")
+    assert tree(tmp_path / "out") == before
+
+
+def test_two_at_once_in_one_folder(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "a.jsonl", many(10))
+    (tmp_path / "out").mkdir()
+    handle = os.open(tmp_path / "out", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    arguments = ["--out", tmp_path / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
+    assert "written by another process" in refused(3, "prepare", *arguments)
+    os.close(handle)
+    assert fivepoint("prepare", *arguments).returncode == 0
+
+
+def test_a_file_size_limit_leaves_nothing(tmp_path, tokenizer):
+    write_jsonl(tmp_path / "a.jsonl", many(20_000))
+    arguments = ["--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl", "--holdout", "0.1"]
+    limit = {"before": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))}
+    assert "File too large; free space" in refused(4, "prepare", "--out", tmp_path / "out", *arguments, **limit)
+    assert tree(tmp_path / "out") == {} and list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["short documents", "one long document"])
+def test_a_full_disk_leaves_nothing(tmp_path, tokenizer, kind):
+    full = tmp_path / "full"
+    full.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", full], capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        write_jsonl(tmp_path / "a.jsonl", many(20_000) if kind == "short documents" else ["".join(many(20_000))])
+        arguments = ["--out", full / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
+        assert "No space left on device; free space" in refused(4, "prepare", *arguments)
+        assert list((full / "out").iterdir()) == []
+        assert refused(4, "prepare", *arguments, "--shard-bytes", "100000")
+        assert list((full / "out").iterdir()) == []
+    finally:
+        subprocess.run(["umount", full], check=True)
