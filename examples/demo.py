@@ -21,7 +21,7 @@ from typing import Any
 import console
 from console import CommandError, say
 from launch import SECONDS_TO_END, Torchrun, wait_for_step
-from settings import QUICK, REPORTS, SEED, VOCABULARY, Size, run_toml
+from settings import FAULTS, QUICK, REPORTS, SEED, VOCABULARY, Size, run_toml
 from summary import summary
 
 HERE = Path(__file__).resolve().parent
@@ -45,6 +45,7 @@ class Demo:
     def run(self) -> None:
         """Do it all; raises DemoError or CommandError where something is not as it should be."""
         size, run = self.size, self.out / "run"
+        say(f"{' '.join((__doc__ or '').partition('    ')[0].split())}\nAll files go to {self.out}.")
         with self.stage("Real text, cut into tokens"):
             self.prepare()
         with self.stage("The plan"):
@@ -53,21 +54,21 @@ class Demo:
             say(f"run.toml:\n\n{run_toml(size)}")
             console.run(FIVEPOINT, "plan", config, "-o", self.plan)
         with self.stage("Training on 2 ranks, until one is killed"):
-            self.train(run, 2, 4, checkpoint_every=size.checkpoint_every, kill_at=size.kill_at)
+            killed = self.train(run, 2, 4, size.checkpoint_every, kill_at=size.kill_at)
         with self.stage("Resumed on 4 ranks"):
-            self.train(run, 4, 3, checkpoint_every=size.checkpoint_every, stop_at=size.stop_at)
+            self.train(run, 4, 3, size.checkpoint_every, stop_at=size.stop_at)
         with self.stage("Resumed on 3 ranks, with another accumulation"):
-            self.train(run, 3, 8, checkpoint_every=size.checkpoint_every)
+            self.train(run, 3, 8, size.checkpoint_every)
         with self.stage("The proof"):
             proof = self.prove(run)
             if not proof["proven"] or proof["steps"] != size.steps or not proof["redone"]:
                 raise DemoError(f"expected {size.steps} steps proven, some of them lost and redone, found what is said above")
         with self.stage("The same with sabotaged loaders, which the proof must report"):
-            reports = [self.prefetched(), self.cursors()]
+            reports = {"prefetched": self.prefetched(), "cursors": self.cursors()}
         with self.stage("A step, back to its documents"):
             replayed = self.replay(run, size.kill_at)
-        say(f"\n=== What was proven ===\n{summary(self.out, proof, reports, replayed, size.kill_at)}")
-        say(f"All of it lies in {self.out}. It took {time.monotonic() - self.started:.0f} seconds.")
+        say(f"\n=== What was proven ===\n{summary(self.out, proof, reports, replayed, killed)}")
+        say(f"It took {time.monotonic() - self.started:.0f} seconds. All files are in {self.out}.")
 
     def prepare(self) -> None:
         """Choose whole documents, train a tokenizer on them, and write a corpus of each source."""
@@ -76,23 +77,28 @@ class Demo:
         bpe = (f"--train-bpe={VOCABULARY}", "--train-characters=8000000", "--min-unique-lines=0.3")
         console.run(FIVEPOINT, "prepare", "--out", self.out / "corpus", *bpe, *sources)
 
-    def train(self, run: Path, ranks: int, micro_batch: int, kill_at: int | None = None, **settings: Any) -> None:
-        """Train to the end, to `stop_at`, or until rank 1 is killed in step `kill_at`."""
+    def train(self, run: Path, ranks: int, micro_batch: int, every: int, kill_at: int | None = None, **settings: Any) -> int:
+        """Train to the end, to `stop_at`, or until rank 1 is killed in step `kill_at`; return the step in which it was, or 0.
+
+        A checkpoint is written `every` so many steps.
+        """
         run.mkdir(exist_ok=True)
-        arguments = [str(self.plan), "--out", str(run), f"--micro-batch={micro_batch}"]
+        arguments = [str(self.plan), "--out", str(run), f"--micro-batch={micro_batch}", f"--checkpoint-every={every}"]
         arguments += [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
-        errors = run / f"torchrun-on-{ranks}.txt"
+        killed, errors = 0, run / f"torchrun-on-{ranks}.txt"
         with Torchrun(ranks, HERE / "train.py", arguments, errors) as training:
             console.say_command(training.command)
-            if kill_at is not None and (pid := wait_for_step(training, run / "ranks" / "rank-1.jsonl", kill_at)):
+            if kill_at and (found := wait_for_step(training, run / "ranks" / "rank-1.jsonl", kill_at, every)):
+                pid, killed = found
                 os.kill(pid, signal.SIGKILL)
-                say(f"  rank 1 (process {pid}) is in step {kill_at}: killed with SIGKILL")
+                say(f"  rank 1 (process {pid}) is in step {killed}: killed with SIGKILL")
             code = training.wait(SECONDS_TO_END if kill_at else None)
-        if (code != 0) != (kill_at is not None):
+        if bool(code) != bool(kill_at):
             tail = errors.read_text(encoding="utf-8", errors="replace")[-3000:]
             raise DemoError(f"expected torchrun to {'fail' if kill_at else 'succeed'}, found exit code {code}; {errors} ends with:\n{tail}")
         if kill_at:
             say(f"  torchrun ended with exit code {code}; the newest checkpoint is {max((run / 'checkpoints').iterdir()).name}")
+        return killed
 
     def prove(self, run: Path) -> dict[str, Any]:
         """Have the proof tried by a process of its own, and return what it found."""
@@ -105,17 +111,17 @@ class Demo:
 
     def prefetched(self) -> str:
         """Train with the first planted fault, killed and resumed like the honest run; return what the proof reports."""
-        say("A loader whose saved state counts what it had read ahead, two steps, as trained on:")
+        say(f"A loader {FAULTS['prefetched']}:")
         run = self.out / "sabotaged-prefetched"
-        self.train(run, 2, 4, checkpoint_every=8, kill_at=13, sabotage="prefetched")
-        self.train(run, 4, 3, checkpoint_every=8, stop_at=16, sabotage="prefetched")
+        self.train(run, 2, 4, 8, kill_at=13, sabotage="prefetched")
+        self.train(run, 4, 3, 8, stop_at=16, sabotage="prefetched")
         return self.reported(run, REPORTS["prefetched"])
 
     def cursors(self) -> str:
         """Train with the second planted fault, past a change of the mixture; return what the proof reports."""
-        say("\nA loader that begins every source afresh when the mixture changes, at position 500:")
+        say(f"\nA loader {FAULTS['cursors']}:")
         run = self.out / "sabotaged-cursors"
-        self.train(run, 3, 4, checkpoint_every=8, stop_at=24, sabotage="cursors")
+        self.train(run, 3, 4, 8, stop_at=24, sabotage="cursors")
         return self.reported(run, REPORTS["cursors"])
 
     def reported(self, run: Path, expected: str) -> str:
@@ -138,6 +144,7 @@ class Demo:
             self.out / "corpus" / "tokenizer.json",
         )
         console.run(*command, lines=30)
+        say("The same for a machine, to look each document up in the text it was cut from:")
         found: dict[str, Any] = json.loads(console.output(*command, "--json"))
         return found
 

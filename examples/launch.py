@@ -74,11 +74,16 @@ class Torchrun:
         self.end()
 
 
-def wait_for_step(training: Torchrun, log: Path, step: int) -> int | None:
-    """Wait until the rank that writes `log` has begun `step`, and return its process id; None where training ends before."""
+def wait_for_step(training: Torchrun, log: Path, first: int, checkpoint_every: int) -> tuple[int, int] | None:
+    """Wait until the rank that writes `log` is in a step from `first` on that is no neighbour of a checkpoint's.
+
+    Returns (process id, step), None where training ends before.
+    """
+    margin = checkpoint_every // 4
     while training.running:
         lines = log.read_bytes().split(b"\n")[:-1] if log.exists() else []
-        if lines and (last := json.loads(lines[-1]))["step"] >= step:
-            return int(last["pid"])
+        last = json.loads(lines[-1]) if lines else {"step": 0}
+        if last["step"] >= first and margin <= last["step"] % checkpoint_every < checkpoint_every - margin:
+            return last["pid"], last["step"]
         time.sleep(0.005)
     return None

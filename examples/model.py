@@ -13,8 +13,8 @@ class Config:
 
     vocab_size: int
     seq_len: int
-    width: int = 96
-    heads: int = 3
+    width: int = 64
+    heads: int = 2
     layers: int = 3
 
 
@@ -33,7 +33,7 @@ class GPT(nn.Module):
         x = self.tokens(inputs) + self.positions.weight[: inputs.shape[1]]
         for block in self.blocks:
             x = block(x)
-        logits = functional.linear(self.norm(x), self.tokens.weight)
+        logits: Tensor = functional.linear(self.norm(x), self.tokens.weight)
         return logits if targets is None else functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
@@ -51,13 +51,15 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm_attention(x))
-        return x + self.feed(self.norm_feed(x))
+        fed: Tensor = self.feed(self.norm_feed(x))
+        return x + fed
 
     def attention(self, x: Tensor) -> Tensor:
         """Return causal attention over the whole window; x is [b, l, width]."""
         query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.query_key_value(x).chunk(3, dim=-1))
         mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.merge(mixed.transpose(1, 2).flatten(2))
+        merged: Tensor = self.merge(mixed.transpose(1, 2).flatten(2))
+        return merged
 
 
 def build(config: Config, seed: int) -> GPT:

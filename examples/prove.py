@@ -131,7 +131,7 @@ def _compare(expected: Expected, attempt: Attempt, line: Line, place: str, proof
     if line["sha256"] == expected.digest(planned):
         return planned
     found = expected.find(line["sha256"], attempt.micro_batch)
-    what = f"those of {_named(found)}" if found else f"tokens that stand at no {len(planned)} positions in a row"
+    what = f"those of {_named(found)}" if found else f"tokens that the plan has at no {len(planned)} neighbouring positions"
     proof.problems.append(f"{place}: expected the tokens of {_named(planned)}, found {what}")
     return found
 
@@ -168,10 +168,8 @@ def report(expected: Expected, proof: Proof) -> str:
     for attempt in proof.attempts:
         if attempt.committed:
             first, last = min(attempt.committed), max(attempt.committed)
-            accumulation = expected.steps[first - 1][1] // (attempt.dp_size * attempt.micro_batch)
-            text.append(
-                f"attempt {attempt.number}: steps {first} to {last} on {attempt.dp_size} ranks x {attempt.micro_batch} x {accumulation}"
-            )
+            where = f"{attempt.dp_size} ranks, {attempt.micro_batch} samples at a time on each"
+            text.append(f"attempt {attempt.number}: steps {first} to {last} on {where}")
     if proof.problems:
         text += ["NOT PROVEN:", *(f"- {problem}" for problem in proof.problems[:SHOWN])]
         if len(proof.problems) > SHOWN:

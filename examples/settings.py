@@ -59,10 +59,16 @@ def run_toml(size: Size) -> str:
     return RUN_TOML.format(seed=SEED, steps=size.steps, ramp=size.ramp)
 
 
-# What the proof must say first of each planted fault (sabotage.py). Checkpoints are 8 steps of 24 samples apart, and the loader that
+FAULTS = {
+    "prefetched": "whose saved state counts the two steps it had read ahead as trained on",
+    "cursors": "that begins every source afresh when the mixture changes",
+}
+"""The planted faults of sabotage.py, in words."""
+
+# What the proof must say first of each planted fault. Checkpoints are 8 steps of 24 samples apart, and the loader that
 # counts what it had read ahead goes on two steps past the one it resumes from. At position 500 the mixture changes; position 503, in the
 # same micro-batch, is the first that draws from a source which had been drawn from before.
-REPORTS = {
+REPORTS: dict[str, str] = {
     "prefetched": "step 9, rank 0, micro-batch 0: expected the tokens of positions 192 to 194, found those of positions 240 to 242",
-    "cursors": "step 21, rank 2, micro-batch 1: expected the tokens of positions 500 to 503, found tokens that",
+    "cursors": "step 21, rank 2, micro-batch 1: expected the tokens of positions 500 to 503, found tokens that the plan has at no",
 }

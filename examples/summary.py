@@ -1,10 +1,13 @@
 """What the demo says at its end: what was proven, in words and numbers, and what was not."""
 
 import json
+from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
-from settings import VOCABULARY
+from console import WIDTH
+from settings import FAULTS, VOCABULARY
 
 from fivepoint.reference.admission import epochs
 from fivepoint.reference.plan import Plan
@@ -12,7 +15,7 @@ from fivepoint.reference.plan import Plan
 STATEMENT = "PROVEN: the run trained on exactly the planned data, through a kill and two changes of the number of ranks."
 
 
-def summary(out: Path, proof: dict[str, Any], reports: list[str], replayed: dict[str, Any], kill_at: int) -> str:
+def summary(out: Path, proof: dict[str, Any], reports: dict[str, str], replayed: dict[str, Any], killed: int) -> str:
     """Return the summary of a demo in the folder `out`; raises ValueError where a replayed document is not where it should be."""
     plan = Plan.load(out / "plan.json")
     manifests = {source.name: json.loads((out / "corpus" / source.name / "manifest.json").read_bytes()) for source in plan.sources}
@@ -26,22 +29,23 @@ def summary(out: Path, proof: dict[str, Any], reports: list[str], replayed: dict
     sizes = ", ".join(f"{name} {count:,}" for name, count in tokens.items())
     lines = [
         f"Text: {documents:,} whole documents, {sum(tokens.values()):,} tokens ({sizes}), with a tokenizer of {VOCABULARY:,} entries "
-        f"trained on them. docs is {tokens['docs'] / sum(tokens.values()):.1%} of the text and {docs / samples:.1%} of what was trained on: "
+        f"trained on them. docs is {tokens['docs'] / sum(tokens.values()):.1%} of the text and {docs / samples:.1%} of what was served: "
         f"{float(epochs(plan, 'docs')):.2f} epochs.",
         f"Training: {proof['steps']} steps, {samples:,} samples, {samples * plan.phases[0].seq_len:,} tokens, on {ranks} ranks. The loss "
         f"fell from {first:.2f} (mean of the first 10 steps) to {last:.2f} (of the last 10).",
-        f"Killed: rank 1, with SIGKILL, in step {kill_at}. Steps {proof['redone'][0]} to {proof['redone'][-1]}, committed after the newest "
+        f"Killed: rank 1, with SIGKILL, in step {killed}. Steps {proof['redone'][0]} to {proof['redone'][-1]}, committed after the newest "
         "checkpoint, were lost and trained again on another number of ranks, with the same samples.",
         f"Compared: all {proof['compared']:,} micro-batches that entered the model on any rank, the {proof['compared_again']} lost ones "
         "included. Each had the SHA-256 that a separate process computed from the plan and the shards, without the loader.",
         f"Covered: each of the positions 0 to {proof['consumed'] - 1:,} exactly once in the steps that count, and no other.",
-        *(f"Sabotaged, and reported: {report}." for report in reports),
+        *(f"Sabotaged: a loader {FAULTS[fault]} was reported at {report}." for fault, report in reports.items()),
         f"Replayed: step {replayed['step']}, from the plan and the run log alone, to {len(origins)} documents, each found again in the "
         f"text it was cut from, such as {origins[0]}.",
         "Not proven, because it does not hold: that the weights are those of a run without a kill. Floating-point sums over 4 ranks are "
         "added up in another order than over 2. The data does not depend on that.",
     ]
-    return "\n".join(f"- {line}" for line in lines) + f"\n\n{STATEMENT}"
+    wrapped = [fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False) for line in lines]
+    return "\n".join([*wrapped, "", STATEMENT])
 
 
 def losses(path: Path) -> tuple[float, float]:
@@ -54,13 +58,16 @@ def losses(path: Path) -> tuple[float, float]:
 def origin(out: Path, document: dict[str, Any]) -> str:
     """Return the file that a replayed document came from; raises ValueError where the replayed text is not in it."""
     source = document["source"]
-    dropped = {
-        json.loads(line)["document"] for line in (out / "corpus" / source / "dropped.jsonl").read_text(encoding="utf-8").splitlines()
-    }
-    lines = (out / "text" / f"{source}.jsonl").read_text(encoding="utf-8").split("\n")
-    kept = [line for number, line in enumerate(lines, 1) if line and f"{source}.jsonl:{number}" not in dropped]
-    found = json.loads(kept[document["document"]])
+    found = json.loads(kept_lines(out, source)[document["document"]])
     # A window may begin or end inside a character, which a preview shows as U+FFFD.
     if document["preview"]["text"].strip("\ufffd") not in found["text"]:
         raise ValueError(f"expected document {document['document']} of {source}, {found['from']}, to hold {document['preview']['text']!r}")
     return str(found["from"])
+
+
+@cache
+def kept_lines(out: Path, source: str) -> list[bytes]:
+    """Return the lines of a source's text that became documents of its corpus, in order: all but those that `prepare` dropped."""
+    dropped = {json.loads(line)["document"] for line in (out / "corpus" / source / "dropped.jsonl").read_bytes().splitlines()}
+    lines = (out / "text" / f"{source}.jsonl").read_bytes().split(b"\n")
+    return [line for number, line in enumerate(lines, 1) if line and f"{source}.jsonl:{number}" not in dropped]

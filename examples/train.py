@@ -38,7 +38,7 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(self.named.values(), lr=peak_rate, betas=(0.9, 0.95), weight_decay=0.01)
         sizes = [parameter.numel() for parameter in self.named.values()]
         self.gradients = torch.zeros(sum(sizes), device=next(model.parameters()).device)
-        for parameter, part in zip(self.named.values(), self.gradients.split(sizes), strict=True):
+        for parameter, part in zip(self.named.values(), torch.split(self.gradients, sizes), strict=True):
             parameter.grad = part.view_as(parameter)
 
     def step(self, step: TorchStep, dp_size: int, progress: float, log: RankLog) -> float:
@@ -62,7 +62,7 @@ class Trainer:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return weights and optimizer state, all that a restart needs beside the loader's state."""
-        found = {f"model.{name}": parameter for name, parameter in self.named.items()}
+        found: dict[str, Tensor] = {f"model.{name}": parameter for name, parameter in self.named.items()}
         for name, parameter in self.named.items():
             found |= {f"optimizer.{name}.{key}": value for key, value in self.optimizer.state[parameter].items()}
         return found
