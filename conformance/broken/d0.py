@@ -11,26 +11,28 @@ from ..driver import Array, MicroBatch, Settings
 from .honest import Honest
 
 
+def moved(sample: Sample, first: int) -> Sample:
+    """Return a sample of one span with its first token elsewhere."""
+    return replace(sample, spans=(replace(sample.spans[0], first=first),))
+
+
 class WindowsThatShareNoToken(Honest):
     """Starts a window after the last target of the one before, while it counts windows as if they shared a token."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3")
+    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3", "D0.9")
 
-    def tokens(self, sample: Sample) -> Array:
+    def resolve(self, position: int) -> Sample:
         """Return the tokens from k * (L + 1), taken round at the end of the corpus."""
+        sample = super().resolve(position)
         (span,) = sample.spans
-        room = self.manifest_tokens(sample.source, span.corpus) - span.length + 1
-        return self.corpora[sample.source, span.corpus].tokens((span.first + span.first // (span.length - 1)) % room, span.length)
-
-    def manifest_tokens(self, source: str, corpus: str) -> int:
-        """Return the tokens of a corpus."""
-        return self.corpora[source, corpus].manifest.tokens
+        room = self.corpora[sample.source, span.corpus].manifest.tokens - span.length + 1
+        return moved(sample, (span.first + span.first // (span.length - 1)) % room)
 
 
 class LastWindowDropped(Honest):
     """Takes the last full window of each corpus for an incomplete one."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "C3.3")
+    clause, fault, also = "D0.1", 41, ("C1.3", "C3.3", "D0.9")
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Plan with corpora that end a window earlier, where they have more than one."""
@@ -51,18 +53,19 @@ class LastWindowDropped(Honest):
 class WindowsOfEachShard(Honest):
     """Cuts windows shard by shard, so that the tail of every shard is never read and each begins a new grid."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3",)
+    clause, fault, also = "D0.1", 41, ("C1.3", "D0.9")
 
-    def tokens(self, sample: Sample) -> Array:
+    def resolve(self, position: int) -> Sample:
         """Return window k of those that lie in one shard, taken round where there are fewer."""
+        sample = super().resolve(position)
         (span,) = sample.spans
-        reader, first = self.corpora[sample.source, span.corpus], 0
         starts: list[int] = []
-        for shard in reader.manifest.shards:
+        first = 0
+        for shard in self.corpora[sample.source, span.corpus].manifest.shards:
             starts += range(first, first + shard.tokens - span.length + 1, span.length - 1)
             first += shard.tokens
         k = span.first // (span.length - 1)
-        return reader.tokens(starts[k % len(starts)] if starts else span.first, span.length)
+        return moved(sample, starts[k % len(starts)]) if starts else sample
 
 
 class TargetsAreInputs(Honest):
@@ -134,8 +137,6 @@ class TargetOfTheNextCorpus(Honest):
 class _Altered(Honest):
     """Alters the values of tokens on the way."""
 
-    clause, fault = "D0.4", 51
-
     def tokens(self, sample: Sample) -> Array:
         """Return what becomes of the tokens, as int64."""
         dtype = self.corpora[sample.source, sample.spans[0].corpus].manifest.dtype
@@ -149,6 +150,8 @@ class _Altered(Honest):
 class WrapsAtTwoBytes(_Altered):
     """Keeps ids in two bytes, whatever the corpus holds."""
 
+    clause, fault = "D0.4", 51
+
     def altered(self, tokens: Array, dtype: str) -> Array:
         """Return the ids modulo 65,536."""
         return tokens.astype(np.uint16)
@@ -156,6 +159,8 @@ class WrapsAtTwoBytes(_Altered):
 
 class ReadsSigned(_Altered):
     """Reads two-byte and four-byte ids as signed numbers."""
+
+    clause, fault = "D0.4", 51
 
     def altered(self, tokens: Array, dtype: str) -> Array:
         """Return the upper half of the ids as negative numbers."""
@@ -165,7 +170,7 @@ class ReadsSigned(_Altered):
 class OtherByteOrder(_Altered):
     """Reads two-byte ids with the high byte first, and so nothing of such a corpus can be recognised."""
 
-    also = ("D0.1", "D0.2", "D0.3")
+    clause, fault, also = "D0.4", 51, ("D0.1", "D0.2", "D0.3", "D0.9")
 
     def altered(self, tokens: Array, dtype: str) -> Array:
         """Return two-byte ids with their bytes exchanged."""
@@ -174,6 +179,8 @@ class OtherByteOrder(_Altered):
 
 class ThroughFloats(_Altered):
     """Passes ids through single precision, which is exact up to 2^24."""
+
+    clause, fault = "D0.4", 51
 
     def altered(self, tokens: Array, dtype: str) -> Array:
         """Return the nearest float of each id."""
