@@ -1,5 +1,6 @@
 """What a sample of the reference holds: windows, targets, exact tokens, document boundaries (D0; A8, F1, F2)."""
 
+import json
 import os
 import random
 
@@ -9,6 +10,7 @@ from corpora import Serial, write_corpus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from independent import boundaries
+from independent.identity import sha256
 from plans import make_plan, phase, read
 
 from fivepoint.errors import CorpusError
@@ -103,6 +105,33 @@ def test_ids_come_as_they_lie_on_disk(tmp_path, dtype, vocab_size, ids):
     assert batch.inputs.dtype == batch.targets.dtype == np.int64
     assert batch.inputs.tolist() == [[*ids, *ids[:-1]]]
     assert batch.targets.tolist() == [[*ids[1:], *ids]]
+
+
+@pytest.mark.clause("D0.4")
+def test_tokens_past_four_gigabytes(tmp_path):
+    # a sparse file: zeros, and at its end the tokens of the last window
+    tokens, seq_len = (1 << 30) + 4096 + 1, 4096
+    folder = write_corpus(tmp_path / "corpus", [[1]], dtype="uint32")
+    shard = next(folder.glob("*.bin"))
+    with shard.open("r+b") as file:
+        file.truncate(tokens * 4)
+        file.seek((tokens - seq_len - 1) * 4)
+        file.write(np.arange(seq_len + 1, dtype="<u4").tobytes())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["tokens"] = manifest["shards"][0]["tokens"] = tokens
+    manifest["shards"][0]["bytes"] = tokens * 4
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    value = make_plan({"a": []}, [phase(tokens // seq_len, {"a": 1}, seq_len)])
+    value["sources"][0]["corpora"] = [{"name": "corpus", "manifest": sha256(manifest), "content": "0" * 64, "tokens": tokens}]
+    value["paths"] = {"a": [str(folder)]}
+    plan = Plan.from_json(value)
+    (position,) = plan.where("a", "corpus", tokens - 2, tokens - 1)
+    past = plan.cut(position)
+    state = Loader(plan, 0, 1, 1).state_dict()
+    state |= {"consumed": position, "step": position, "plan": past.to_json(), "prefix_hash": past.plan_hash}
+    batch = next(next(Loader(plan, 0, 1, 1, checkpoint=state, boundaries="document_ids")))
+    assert batch.inputs.tolist() == [list(range(seq_len))]
+    assert batch.targets.tolist() == [list(range(1, seq_len + 1))]
 
 
 @pytest.mark.clause("D0.10")
