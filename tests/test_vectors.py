@@ -30,7 +30,7 @@ COUNTS = {
     "where": 39,
     "partition": 40,
     "boundaries": 24,
-    "canonical": 48,
+    "canonical": 49,
     "plan_hash": 31,
     "prefix_hash": 33,
 }

@@ -83,7 +83,7 @@ CASES = [
     *_both("large-primes", "two primes with a period of 112,648", [7919, 104729], _far(112648)),
     *_both("small-first", "equal shares against one of half", [1, 1, 2], list(range(9))),
     *_both("large-first", "the same in another order", [2, 1, 1], list(range(9))),
-    *_both("two-to-one", "1:1 before is not seen: a phase starts afresh", [2, 1], [0, 1, 2, 3, 4, 5, 10**12]),
+    *_both("two-to-one", "two to one, as after a change of mixture: a phase starts its blend afresh", [2, 1], [0, 1, 2, 3, 4, 5, 10**12]),
     *_both("heavy", "one source of half and ten that share the rest", [10] + [1] * 10, list(range(41))),
     *_both("200-equal", "two hundred equal sources", [1] * 200, [0, 1, 99, 100, 198, 199, 200, 201, 10**12, (1 << 48) - 1]),
     *_both("300-rising", "three hundred sources of weights 1 to 300", list(range(1, 301)), [*range(0, 45150, 1505), *_far(45150)[-5:]]),

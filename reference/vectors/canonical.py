@@ -92,6 +92,7 @@ REFUSED = [
     _refused("float-whole", "a number with a fraction, although it is whole", "[1.0]"),
     _refused("exponent", "a number with an exponent", "[1e3]"),
     _refused("negative", "a negative integer", '{"a":-1}'),
+    _refused("negative-zero", "a zero with a sign", "[-0]"),
     _refused("2-to-64", "an integer above 2^64 - 1", "18446744073709551616"),
     _refused("null", "null", '{"a":[null]}'),
     _refused("nan", "not a number", "[NaN]"),

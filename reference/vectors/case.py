@@ -31,6 +31,8 @@ class Case:
             if not self.refused:
                 raise AssertionError(f"{self.id}: expected results, and the reference refused the inputs: {reason}") from reason
             found = {"refused": self.refused}
+        except Exception as reason:
+            raise AssertionError(f"{self.id}: the reference failed: {reason!r}") from reason
         else:
             if self.refused:
                 raise AssertionError(f"{self.id}: expected a refusal ({self.refused}), and the reference gave {found}")
