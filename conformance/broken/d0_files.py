@@ -1,0 +1,163 @@
+"""Loaders that take files on trust: vocabularies that do not fit, corpora and states that are not whole (D0.10, D0.11)."""
+
+import json
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import CorpusError
+from ...reference.plan import Plan
+from ...reference.records import Sample
+from ..driver import Array, Layout, Settings
+from .honest import Honest
+
+REPAIRED = "repaired"
+
+
+class _Repairs(Honest):
+    """Reads a copy of the corpora in which it has made up what it missed."""
+
+    def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
+        """Copy and repair every corpus."""
+        shutil.copytree(corpus, workdir / REPAIRED)
+        for folder in sorted((workdir / REPAIRED).iterdir()):
+            self.repair(folder)
+
+    def make_plan(self, corpus: Path, settings: Settings) -> Plan:
+        """Plan with the repaired corpora."""
+        return super().make_plan(self.workdir / REPAIRED, settings)
+
+    def repair(self, folder: Path) -> None:
+        """Make the corpus in `folder` readable."""
+        raise NotImplementedError
+
+
+def edited(path: Path, **changes: Any) -> None:
+    """Change fields of a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+class VocabularyIgnored(_Repairs):
+    """Takes every id that the dtype holds, whatever the vocabulary."""
+
+    clause, fault = "D0.10", 51
+
+    def repair(self, folder: Path) -> None:
+        """Declare the largest vocabulary there can be."""
+        with suppress(OSError, ValueError):
+            dtype = json.loads((folder / "manifest.json").read_text())["dtype"]
+            edited(folder / "manifest.json", vocab_size=1 << (16 if dtype == "uint16" else 32))
+
+
+class LastIdRefused(Honest):
+    """Takes the vocabulary's size for one more than it is, and refuses the last id."""
+
+    clause, fault, also = "D0.10", 51, ("D0.4",)
+
+    def tokens(self, sample: Sample) -> Array:
+        """Raise an error for the last id."""
+        tokens = super().tokens(sample)
+        if int(tokens.max()) >= self.corpora[sample.source, sample.spans[0].corpus].manifest.vocab_size - 1:
+            raise CorpusError("an id is outside the vocabulary")
+        return tokens
+
+
+class UnfinishedManifestRead(_Repairs):
+    """Looks for anything like a manifest, and takes one that was never finished."""
+
+    clause, fault = "D0.11", 53
+
+    def repair(self, folder: Path) -> None:
+        """Give the temporary file its name."""
+        if (folder / ".manifest.json.tmp").exists():
+            (folder / ".manifest.json.tmp").rename(folder / "manifest.json")
+
+
+class ManifestMadeUp(_Repairs):
+    """Describes anew, from the files that it finds, a corpus whose manifest it cannot read."""
+
+    clause, fault = "D0.11", 53
+
+    def repair(self, folder: Path) -> None:
+        """Write a manifest of the files that are there."""
+        try:
+            json.loads((folder / "manifest.json").read_text())
+        except ValueError:
+            found = self.described(folder)
+            (folder / "manifest.json").write_text(json.dumps(found))
+
+    @staticmethod
+    def described(folder: Path) -> dict[str, Any]:
+        """Return a manifest of the shards in `folder`, read as four-byte ids."""
+        shards = []
+        for path in sorted(folder.glob("*.bin")):
+            documents = len(np.load(path.with_suffix(".idx.npy")))
+            size = path.stat().st_size
+            shards.append(
+                {
+                    "file": path.name,
+                    "tokens": size // 4,
+                    "documents": documents,
+                    "bytes": size,
+                    "sha256": "0" * 64,
+                    "index_sha256": "0" * 64,
+                }
+            )
+        return {
+            "format": "fivepoint-corpus",
+            "version": 1,
+            "name": folder.name,
+            "dtype": "uint32",
+            "vocab_size": 1 << 32,
+            "tokenizer": {"name": "unknown", "sha256": "0" * 64},
+            "tokens": sum(shard["tokens"] for shard in shards),
+            "documents": sum(shard["documents"] for shard in shards),
+            "shards": shards,
+        }
+
+
+class MissingShardsLeftOut(_Repairs):
+    """Serves the shards that have arrived so far."""
+
+    clause, fault, also = "D0.11", 53, ("C3.6",)
+
+    def repair(self, folder: Path) -> None:
+        """Take missing shards out of the manifest."""
+        try:
+            manifest = json.loads((folder / "manifest.json").read_text())
+        except (OSError, ValueError):
+            return
+        shards = [shard for shard in manifest["shards"] if (folder / shard["file"]).exists()]
+        sums = {field: sum(shard[field] for shard in shards) for field in ("tokens", "documents")}
+        edited(folder / "manifest.json", shards=shards, **sums)
+
+
+class UnreadableIndexIgnored(Honest):
+    """Takes a shard for one document where its index cannot be read."""
+
+    clause, fault = "D0.11", 53
+
+    def documents(self, sample: Sample) -> Array:
+        """Return document 0 for every token of such a corpus."""
+        try:
+            return super().documents(sample)
+        except CorpusError:
+            return np.zeros(self.settings.seq_len + 1, np.int64)
+
+
+class UnreadableStateForgotten(Honest):
+    """Starts the run over where its state cannot be read."""
+
+    clause, fault = "D0.11", 53
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build without the state where it is no JSON."""
+        try:
+            for state in states:
+                json.loads(state)
+        except ValueError:
+            states = []
+        super().build(corpus, workdir, settings, layout, states)
