@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import FivepointError, UsageError
 from ...reference import boundaries, checkpoint
 from ...reference.batch import open_corpora
+from ...reference.corpus import CorpusReader
 from ...reference.partition import micro_batches
 from ...reference.plan import Plan
 from ...reference.records import Sample
@@ -32,7 +33,7 @@ class Honest(Driver):
         self.corpus, self.workdir, self.settings, self.layout = corpus, workdir, settings, layout
         try:
             self.plan = self.make_plan(corpus, settings)
-            self.corpora = open_corpora(self.plan)
+            self.corpora = self.open_corpora(self.plan)
         except FivepointError as reason:
             raise Refusal(str(reason)) from reason
         self.expect_batch_size()
@@ -55,6 +56,10 @@ class Honest(Driver):
         plan = plan_for(corpus, settings)
         plan.admit()
         return plan
+
+    def open_corpora(self, plan: Plan) -> dict[tuple[str, str], CorpusReader]:
+        """Open every corpus of the plan, by source and name."""
+        return open_corpora(plan)
 
     def expect_batch_size(self) -> None:
         """Refuse a layout that does not make up the batch size of the settings."""

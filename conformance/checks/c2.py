@@ -6,10 +6,11 @@ from itertools import groupby
 
 import numpy as np
 
-from ..bench import Bench, Refused
+from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture, one_source
 from ..judging import expect_same_sequence, named, served
+from ..play import Refused
 from ..registry import Scale, check
 from ..trace import SampleKey, Trace
 from ..verdict import Broken, NotApplicable
