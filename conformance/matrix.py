@@ -41,7 +41,7 @@ def loaders() -> dict[str, type[Any]]:
     found = {}
     for module in iter_modules(broken.__path__):
         for name, kind in inspect.getmembers(import_module(f"{broken.__name__}.{module.name}"), inspect.isclass):
-            if issubclass(kind, Driver) and kind.__module__.endswith(f".{module.name}") and getattr(kind, "clause", ""):
+            if issubclass(kind, Driver) and kind.__module__.endswith(f".{module.name}") and bool(getattr(kind, "clause", "")):
                 found[f"{module.name}.{name}"] = kind
     return found
 

@@ -75,6 +75,25 @@ def test_the_scripts_of_the_root_stay_out(contents):
     assert not {name for name in contents if name.split("/")[1] in strays}
 
 
+@pytest.mark.slow
+def test_the_conformance_suite_runs_from_the_wheel_in_any_folder(wheel, tmp_path):
+    run(sys.executable, "-m", "venv", "--without-pip", "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    (site,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site, wheel, cwd=tmp_path)
+    # numpy, pytest and the rest come from here; the .pth files over there, the checkout's among them, are not read
+    (site / "rest.pth").write_text(f"{Path(pytest.__file__).parent.parent}\n", encoding="utf-8")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    found = run(python, "-c", "import fivepoint; print(fivepoint.__file__)", cwd=elsewhere)
+    assert Path(found.strip()).is_relative_to(site)
+    suite = (python, "-m", "pytest", "--pyargs", "fivepoint.conformance", "--loader", "reference", "-q")
+    output = run(*suite, "-k", "C2.1 or C2.3 or declaration", cwd=elsewhere)
+    assert "3 passed" in output, output
+    output = run(tmp_path / "venv" / "bin" / "python", "-m", "fivepoint.cli", "conform", "reference", "--select", "C2.1", cwd=elsewhere)
+    assert "holds: C2.1" in output
+
+
 def other_python(version: str) -> Path | None:
     """Find a Python of this version that runs and has venv; one on PATH may be an empty promise."""
     on_path = shutil.which(f"python{version}")

@@ -46,6 +46,9 @@ class Outcome:
 
     def command(self, finding: Finding) -> str:
         """Return the command that gives the finding again."""
-        case = f" --case {self.cases[finding.check]}" if finding.check in self.cases else ""
-        selected = f"--check {finding.check}" if case else f"--select {finding.check} --{self.mode} --seed {self.seed}"
-        return f"fivepoint conform {self.asked}{case} {selected}"
+        words = ["fivepoint conform", self.asked]
+        if finding.check in self.cases:
+            words.append(f"--case {self.cases[finding.check]} --check {finding.check}")
+        elif finding.check in self.checks:
+            words.append(f"--select {finding.check}" + (f" --{self.mode} --seed {self.seed}" if self.mode in ("quick", "full") else ""))
+        return " ".join(words)

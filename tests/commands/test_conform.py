@@ -1,0 +1,174 @@
+"""The command `fivepoint conform`: verdicts, proofs, reports, exit codes."""
+
+import json
+import shlex
+import sys
+import xml.etree.ElementTree as Xml
+
+import pytest
+from conforming import BROKEN, conform
+
+from fivepoint import spec
+from fivepoint.conformance.contract import clauses
+from fivepoint.errors import UsageError
+from fivepoint.reference.schema import validate
+
+CHECK = "C2.1/one-rank-each"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_clean_loader_ends_with_zero():
+    done = conform("reference", "--select", "C2.1", "--select", CHECK)
+    assert done.code == 0, done.out
+    assert "holds: C2.1" in done.out
+
+
+def test_a_broken_loader_ends_with_one_and_a_proof(tmp_path):
+    done = conform(BROKEN, "--select", "C2.1")
+    assert done.code == 1, done.out
+    for said in (
+        clauses()["C2.1"].sentence,
+        "rank 1",
+        "step 0",
+        "position",
+        "document data:0",
+        "expected ",
+        "got ",
+        "2 dp ranks",
+        "reproduce ",
+    ):
+        assert said in done.out, f"{said!r} is missing:\n{done.out}"
+    assert list((tmp_path / "fivepoint-cases").iterdir())
+
+
+def test_the_command_of_a_proof_shows_it_again(tmp_path):
+    first = conform(BROKEN, "--select", "C2.1", "--json", "first.json")
+    (command,) = [line.split("reproduce")[1] for line in first.out.splitlines() if line.startswith("  reproduce")]
+    program, verb, *words = shlex.split(command)
+    assert (program, verb) == ("fivepoint", "conform")
+    again = conform(*words, "--json", "again.json")
+    assert again.code == 1, again.out
+    (before,), (after,) = (json.loads((tmp_path / name).read_text())["findings"] for name in ("first.json", "again.json"))
+    for field in ("check", "clause", "verdict", "expected", "got", "where", "case"):
+        assert after[field] == before[field], field
+
+
+def test_a_proof_is_of_the_smallest_case(tmp_path):
+    conform(BROKEN, "--select", "C2.1", "--json", "report.json")
+    (finding,) = json.loads((tmp_path / "report.json").read_text())["findings"]
+    (leg,) = finding["case"]["legs"]
+    assert (leg["dp_size"], leg["micro_batch"], leg["accumulation"]) == (2, 1, 1)
+
+
+def test_a_failure_of_chapter_two_leaves_the_rest_holding():
+    done = conform(BROKEN, "--select", "C2.1", "--select", "C2.4")
+    assert "still holds: C2.4" in done.out
+    assert "broken: C2.1" in done.out
+
+
+def test_the_json_report_fits_its_schema(tmp_path):
+    conform(BROKEN, "--select", "C2", "--seed", 3, "--json", "report.json")
+    report = json.loads((tmp_path / "report.json").read_text())
+    validate(report, "conformance", "report.json", UsageError)
+    assert (report["loader"], report["mode"], report["seed"], report["stride"]) == (BROKEN, "quick", 3, "L")
+    assert "layout" in report["promises"]
+    verdicts = {row["clause"]: row["verdict"] for row in report["clauses"]}
+    assert verdicts["C2.1"] == "broken" and verdicts["C2.4"] == "holds"
+    assert all(row["sentence"] in spec.text("contract.md") for row in report["clauses"])
+
+
+def test_junit_has_a_test_case_for_each_check(tmp_path):
+    conform(BROKEN, "--select", "C2", "--junit", "report.xml", "--json", "report.json")
+    suite = Xml.parse(tmp_path / "report.xml").getroot()[0]
+    findings = json.loads((tmp_path / "report.json").read_text())["findings"]
+    assert [case.get("name") for case in suite] == [finding["check"] for finding in findings]
+    broken = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert broken == [finding["check"] for finding in findings if finding["verdict"] == "broken"]
+    assert int(suite.get("failures")) == len(broken)
+    assert clauses()["C2.1"].sentence in suite.find("testcase[failure]").find("failure").text
+
+
+def test_a_loader_that_promises_nothing_is_refused_not_broken(tmp_path):
+    done = conform("quiet_driver:QuietDriver", "--select", "C2", "--junit", "report.xml", "--json", "report.json")
+    assert done.code == 0, done.out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert {"holds", "refused"} >= {finding["verdict"] for finding in report["findings"]}
+    assert {"refused"} <= {row["verdict"] for row in report["clauses"]}
+    suite = Xml.parse(tmp_path / "report.xml").getroot()[0]
+    skipped = [case.find("skipped").get("message") for case in suite if case.find("skipped") is not None]
+    assert "refused: does not promise peers" in skipped
+
+
+class TestKnownFailures:
+    """A file of checks that are known to fail."""
+
+    def test_a_known_failure_does_not_fail_the_run(self, tmp_path):
+        (tmp_path / "known").write_text(f"# what we know\n\n{CHECK} every rank reads the same, see ticket 7\n")
+        done = conform(BROKEN, "--select", "C2.1", "--known", "known")
+        assert done.code == 0, done.out
+        assert "as is known: every rank reads the same, see ticket 7" in done.out
+
+    def test_a_listed_check_that_passes_is_an_error(self, tmp_path):
+        (tmp_path / "known").write_text(f"{CHECK} it was so\n")
+        done = conform("reference", "--select", "C2.1", "--known", "known")
+        assert done.code == 1, done.out
+        assert f"{CHECK} is listed as a known failure (it was so), and holds" in done.out
+
+    def test_a_listed_check_that_is_not_selected_is_none(self, tmp_path):
+        (tmp_path / "known").write_text(f"{CHECK} it was so\n")
+        assert conform("reference", "--select", "C2.4", "--known", "known").code == 0
+
+    @pytest.mark.parametrize("line", ["C9.9/nothing because", CHECK, f"{CHECK}   "])
+    def test_a_line_without_a_check_and_a_reason_is_refused(self, tmp_path, line):
+        (tmp_path / "known").write_text(f"\n{line}\n")
+        done = conform("reference", "--select", "C2.1", "--known", "known")
+        assert (done.code, "known:2" in done.out) == (UsageError.exit_code, True), done.out
+
+
+def test_a_process_is_judged_as_a_driver_is():
+    command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.host", "reference"])
+    done = conform("--process", command, "--select", "C2.4")
+    assert done.code == 0, done.out
+
+
+def test_ranks_can_be_processes_of_their_own():
+    done = conform(BROKEN, "--select", "C2.1", "--processes")
+    assert done.code == 1
+    assert f"fivepoint conform {BROKEN} --processes --case" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "expected one loader, or --process COMMAND, found none"),
+        (["reference", "--process", "x"], "expected one loader, or --process COMMAND, found reference, --process x"),
+        (["no-such-loader"], "expected a loader of the entry points fivepoint.loaders (reference"),
+        (["no.such:Driver"], "no.such:Driver"),
+        (["reference", "--select", "C9.9"], "found C9.9; --list shows them"),
+        (["reference", "--case", "x.json"], "expected --case FILE and --check ID together"),
+        (["reference", "--case", "x.json", "--check", CHECK], "expected a case as the suite writes it at x.json"),
+        (["reference", "--known", "none"], "expected a file of known failures at none"),
+        (["--trace"], "expected the files of recorded traces, found none"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(words, said):
+    done = conform(*words)
+    assert done.code == UsageError.exit_code
+    assert said in done.out and "\n" not in done.out.strip(), done.out
+
+
+def test_a_process_that_cannot_be_started_is_broken_not_a_traceback(tmp_path):
+    done = conform("--process", "no-such-command", "--json", "report.json")
+    assert done.code == 1
+    assert clauses()["V2"].sentence in done.out
+    validate(json.loads((tmp_path / "report.json").read_text()), "conformance", "report.json", UsageError)
+
+
+def test_the_list_names_every_check_and_its_promises():
+    done = conform("--list")
+    assert done.code == 0
+    assert CHECK in done.out and "C2.6/contiguous-rows" in done.out and "layout rows" in done.out
