@@ -9,6 +9,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = ("document_ids", "position_ids", "loss_mask", "cu_seqlens")
 
 
+def documents_at(starts: Array, tokens: Array) -> Array:
+    """Return the number of the document that each token lies in, from the ascending first tokens of all documents: int64, as `tokens`.
+
+    Of several documents that start at one token all but the last are empty, and no token belongs to them (D0.9).
+    """
+    found: Array = np.searchsorted(starts, tokens, side="right") - 1
+    return found
+
+
 def starts_here(documents: Array) -> Array:
     """Return, for the documents [b, l] of the inputs, whether a run of one document begins at each token: bool [b, l]."""
     starts = np.ones(documents.shape, bool)

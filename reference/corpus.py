@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CorpusError, RangeError
+from .boundaries import documents_at
 from .manifest import MANIFEST, Manifest, Shard
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -92,9 +93,7 @@ class CorpusReader:
         return found
 
     def _shard_documents(self, number: int, begin: int, count: int) -> Array:
-        # Of several documents that start at one token all but the last are empty, and side="right" steps over them.
-        local = np.searchsorted(self._starts[number], np.arange(begin, begin + count), side="right") - 1
-        return local + self._first_document[number]
+        return documents_at(self._starts[number], np.arange(begin, begin + count)) + self._first_document[number]
 
     @cached_property
     def _starts(self) -> list[Array]:

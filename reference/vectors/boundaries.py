@@ -18,8 +18,7 @@ def results(documents: list[int], seq_len: int, rows: list[int]) -> dict[str, An
         raise RangeError(f"expected rows of {seq_len + 1} tokens within {sum(documents)}, found {rows}")
     starts = np.array([0, *accumulate(documents)][:-1])
     tokens = np.array(rows)[:, None] + np.arange(seq_len + 1)
-    # Of several documents that start at one token all but the last are empty.
-    numbers = np.searchsorted(starts, tokens, side="right") - 1
+    numbers = boundaries.documents_at(starts, tokens)
     bounds = boundaries.cu_seqlens(numbers[:, :-1])
     return {
         "document_ids": numbers[:, :-1].tolist(),
