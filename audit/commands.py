@@ -53,10 +53,9 @@ def plan(
     from ..reference.summary import summarize
     from .console import print_json
     from .layout import Layout
-    from .samples import moved
     from .tables import print_summary
 
-    compiled = moved(compile_run(run), out.parent)
+    compiled = compile_run(run)
     for size in dp_size or [1]:
         Layout.of(compiled, size, micro_batch)
     summary = summarize(compiled, dp_size or ())

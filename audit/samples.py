@@ -1,7 +1,5 @@
 """What stands at a position, in words for people and machines."""
 
-import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +49,3 @@ def open_corpus(plan: Plan, source: str, corpus: str) -> CorpusReader:
     pairs = zip(corpora, plan.paths[source], strict=True)
     path, pinned = next((path, item.manifest) for item, path in pairs if item.name == corpus)
     return CorpusReader(Path(plan.folder, path), pinned)
-
-
-def moved(plan: Plan, folder: Path) -> Plan:
-    """Return the plan as its file in `folder` says it: relative paths lead to the same corpora from there."""
-    if folder.resolve() == plan.folder.resolve():
-        return plan
-    paths = {
-        name: tuple(path if os.path.isabs(path) else os.path.relpath((plan.folder / path).resolve(), folder.resolve()) for path in found)
-        for name, found in plan.paths.items()
-    }
-    return replace(plan, paths=paths, folder=folder)
