@@ -115,8 +115,8 @@ class Processes:
 
 
 def host_command(name: str) -> list[str]:
-    """Return the command that serves a driver in Python."""
-    return [sys.executable, "-P", "-m", "fivepoint.conformance.host", name]
+    """Return the command that serves a driver in Python, and finds it where this process does."""
+    return [sys.executable, "-P", "-m", "fivepoint.conformance.host", name, os.pathsep.join(map(os.path.abspath, sys.path))]
 
 
 class _Late(BaseException):

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,7 +19,10 @@ GROUP = "fivepoint.loaders"
 
 
 def find(name: str) -> type[Driver]:
-    """Return the driver class of an entry point of the group fivepoint.loaders, or of `module:Class`; raises LookupError."""
+    """Return the driver class of an entry point of the group fivepoint.loaders, or of `module:Class`; raises LookupError.
+
+    A module is also looked for in the current folder.
+    """
     for entry in entry_points(group=GROUP, name=name):
         found: type[Driver] = entry.load()
         return found
@@ -26,6 +30,7 @@ def find(name: str) -> type[Driver]:
     if not attribute:
         known = sorted(entry.name for entry in entry_points(group=GROUP))
         raise LookupError(f"expected a loader of the entry points {GROUP} ({', '.join(known)}) or module:Class, found {name!r}")
+    _look_also_in([os.getcwd()])
     try:
         located: type[Driver] = getattr(import_module(module), attribute)
     except Exception as reason:  # whatever a module raises while it is imported
@@ -109,8 +114,13 @@ def serve(driver: Driver, requests: BinaryIO, replies: BinaryIO) -> None:
         send(replies, *answer(driver, request, frames))
 
 
+def _look_also_in(folders: Iterable[str]) -> None:
+    sys.path.extend(folder for folder in folders if folder and folder not in sys.path)
+
+
 def main() -> None:
-    """Serve the driver that the command line names."""
+    """Serve the driver that the command line names; a second argument says where else modules are looked for."""
+    _look_also_in(os.pathsep.join(sys.argv[2:]).split(os.pathsep))
     # Whatever the loader prints goes to standard error: the pipe belongs to the messages.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -1,5 +1,7 @@
 """The pytest plugin of the suite: `pytest --pyargs fivepoint.conformance --loader NAME`."""
 
+from pathlib import Path
+
 import pytest
 from conforming import BROKEN
 
@@ -39,7 +41,8 @@ def test_broken_is_a_failure_whose_message_is_the_proof(suite, pytester):
     assert [path.name for path in (pytester.path / "fivepoint-cases").iterdir()] == ["C2.1-one-rank-each.json"]
 
 
-def test_refused_is_skipped_with_its_reason(suite):
+def test_refused_is_skipped_with_its_reason(suite, pytester):
+    pytester.copy_example(str(Path(__file__).with_name("quiet_driver.py")))
     done = suite("--loader", "quiet_driver:QuietDriver", "-k", "C2.3 or C2.1", "-rs")
     done.assert_outcomes(passed=1, skipped=1, deselected=len(CHECKS) - 1)
     done.stdout.fnmatch_lines(["*refused: does not promise peers*"])
