@@ -29,10 +29,11 @@ class RunLog:
     """
 
     def __init__(self, path: str | Path, fsync_every: int = 1) -> None:
-        """Open the log, or begin one. Every line is read (some 50 seconds a million); a torn last one is cut off, `torn` bytes of it.
+        """Open the log, or begin one; a torn last line is cut off, `torn` bytes of it.
 
-        Raises RunLogError, and changes nothing, where another process writes the log or a line is no record,
-        OutputError where it cannot be written.
+        The last whole line must be a record; those before it are held to that when they are read, so that a resume costs the same at any
+        step (C4.10). Raises RunLogError, and changes nothing, where another process writes the log or that line is no record, OutputError
+        where it cannot be written.
         """
         self.path = Path(path)
         self.torn = 0
@@ -43,8 +44,6 @@ class RunLog:
             raise OutputError(f"cannot write {self.path}: {reason.strerror or reason}; correct the path or the rights") from reason
         try:
             self._lock()
-            for _ in read(self.path):
-                pass
             self._cut_torn_line()
             sync_folder(self.path.parent)
         except BaseException:
@@ -100,6 +99,9 @@ class RunLog:
     def _cut_torn_line(self) -> None:
         size = os.fstat(self._file).st_size
         whole = _end_of_last_line(self._file, size)
+        if whole:
+            begin = _end_of_last_line(self._file, whole - 1)
+            _parse(os.pread(self._file, whole - begin, begin), f"{self.path}, the last line")
         self.torn = size - whole
         if self.torn:
             os.ftruncate(self._file, whole)

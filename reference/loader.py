@@ -99,7 +99,8 @@ class Loader:
     def commit(self, applied: bool = True) -> None:
         """Count the step as consumed. `applied=False` says that the optimizer skipped the update: it counts, and the log says so.
 
-        Raises UsageError without a step, and where an applied step has micro-batches that nobody took.
+        Raises UsageError without a step, and where an applied step has micro-batches that nobody took. Where `log` raises, the step is
+        counted and not in the log; a restart from the last checkpoint serves and logs it again.
         """
         step = self._step
         if step is None:

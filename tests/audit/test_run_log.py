@@ -48,7 +48,7 @@ def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path):
     assert path.read_bytes() == lines(RECORDS[0])
 
 
-@pytest.mark.parametrize(
+CORRUPT = pytest.mark.parametrize(
     "corrupt",
     [
         b"\n",
@@ -64,14 +64,37 @@ def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path):
     ],
     ids=["empty", "no fields", "zeros", "fields missing", "not UTF-8", "cut", "a float", "hash", "before the start", "does not divide"],
 )
+
+
+@CORRUPT
 def test_a_corrupt_line_in_the_middle_is_refused_by_its_number(tmp_path, corrupt):
     path = tmp_path / "run.jsonl"
     content = lines(*RECORDS) + corrupt + lines(step_record(3)) + b"torn"
     path.write_bytes(content)
-    for use in (lambda: list(read(path)), lambda: find_step(path, 3), lambda: RunLog(path)):
+    for use in (lambda: list(read(path)), lambda: find_step(path, 3)):
         with pytest.raises(RunLogError, match=r"line 4: expected .* restore the log from a copy"):
             use()
     assert path.read_bytes() == content, "a refused log stays as it is"
+
+
+@CORRUPT
+def test_a_corrupt_last_line_is_not_written_on(tmp_path, corrupt):
+    path = tmp_path / "run.jsonl"
+    content = lines(*RECORDS) + corrupt + b"torn"
+    path.write_bytes(content)
+    with pytest.raises(RunLogError, match=r"the last line: expected .* restore the log from a copy"):
+        RunLog(path)
+    assert path.read_bytes() == content, "a refused log stays as it is"
+
+
+@pytest.mark.clause("C4.10")
+def test_opening_reads_the_end_alone(tmp_path, monkeypatch):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(lines(*map(step_record, range(1, 20_001))))
+    taken, pread = [], os.pread
+    monkeypatch.setattr(os, "pread", lambda file, size, at: taken.append(size) or pread(file, size, at))
+    RunLog(path).close()
+    assert 0 < sum(taken) < 1 << 18 < path.stat().st_size
 
 
 def test_of_several_lines_with_one_step_the_last_counts(tmp_path):
