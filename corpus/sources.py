@@ -75,7 +75,7 @@ def input_file(path: Path, label: str) -> InputFile:
 
 
 def parse_sources(arguments: list[str], globs: list[str], suffix: str = "") -> list[Source]:
-    """Return the sources that `NAME=PATH` arguments name; `suffix` is added to a name for its second corpus.
+    """Return the sources that `NAME=PATH` arguments name; `suffix` added to a name names its second corpus.
 
     Raises ConfigError for a malformed or duplicate name and for a file in two sources, InputError where nothing is found.
     """
@@ -87,7 +87,7 @@ def parse_sources(arguments: list[str], globs: list[str], suffix: str = "") -> l
         if not equals or not path:
             raise ConfigError(f"expected --source NAME=PATH, found {argument!r}")
         check_name(name + suffix)
-        for taken in {name, name + suffix}:
+        for taken in dict.fromkeys((name, name + suffix)):
             if taken in names:
                 raise ConfigError(f"expected each corpus name once, found {taken!r} twice; put its files in one folder")
             names.add(taken)
