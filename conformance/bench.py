@@ -32,10 +32,10 @@ class Declaration:
 class Bench:
     """Plays cases through one door. Corpora are written once and shared; every play has a folder of its own."""
 
-    def __init__(self, door: Door) -> None:
-        """Make the folder in which everything happens; `close` removes it."""
+    def __init__(self, door: Door, parent: Path | None = None) -> None:
+        """Make the folder in which everything happens, in `parent` or where temporary files go; `close` removes it."""
         self.door = door
-        self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
         self.plays = 0
         self._declared: Declaration | None = None
 
