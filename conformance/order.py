@@ -1,6 +1,7 @@
 """The exact order, for the checks that ask for it: A1 to A5 of algorithms.md, walked position by position, without tables or inverses."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -187,3 +188,19 @@ class Shelf:
 @lru_cache(1024)
 def _permutation(n: int, seed: int, key: int, epoch: int) -> Permutation:
     return Permutation(n, seed, key, epoch)
+
+
+def vanishing(decimals: Mapping[str, str], length: int, limit: int = LIMIT) -> list[str]:
+    """Return the sources of a phase whose weight A3 refuses to reduce: it would be 0, or move by more than 1 % and one sample."""
+    exact = {name: Fraction(decimal) for name, decimal in decimals.items() if Fraction(decimal) > 0}
+    reduced = integer_weights(decimals, limit)
+    shares = {name: weight / sum(exact.values()) for name, weight in exact.items()}
+    realised = {name: Fraction(reduced.get(name, 0), sum(reduced.values())) for name in exact}
+    moved = {name: abs(realised[name] - shares[name]) for name in exact}
+    return [name for name in exact if not realised[name] or (moved[name] * 100 > shares[name] and moved[name] * length > 1)]
+
+
+def draws(case: Case) -> dict[str, int]:
+    """Return how many samples the run takes from each source, served and passed over."""
+    counts = Counter(sample.source for sample in taken(case))
+    return {name: counts[name] for name in case.settings.sources}
