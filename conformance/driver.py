@@ -127,7 +127,7 @@ class Driver:
     """Version of the loader, for the report."""
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
-        """Bring the corpora into the form that the loader reads: once for a case, before any rank is built.
+        """Bring the corpora into the form that the loader reads: before any rank is built, and again after each change of settings or data.
 
         `corpus` holds a folder in fivepoint's own format (formats.md, F1) for each corpus; write into `workdir` only.
         """

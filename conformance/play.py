@@ -84,11 +84,11 @@ class Play:
         self.leg = leg
         self.trace.legs.append(LegTrace(len(self.trace.legs), leg, self.consumed))
         self.ranks = self.bench.door.open(leg.layouts(), self.workdir, leg.environment, leg.fresh or leg.stop == KILL)
-        if len(self.trace.legs) == 1:
+        if len(self.trace.legs) == 1 or leg.settings:
             self.prepare()
 
     def prepare(self) -> None:
-        """Have the first rank bring the corpora into the loader's form: once for a case, and again where they were changed."""
+        """Have the first rank bring the corpora into the loader's form: at the beginning, and after each change of settings or data."""
         self.ask({"do": "prepare", **self._where()}, self.ranks[:1])
 
     def build(self, wait: bool = True) -> None:

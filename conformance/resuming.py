@@ -1,12 +1,16 @@
 """What the checks of resumption have in common: the run without a stop, and the comparison with it."""
 
 from dataclasses import asdict
+from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 from .bench import Bench
 from .case import Case, Leg, settings_from
+from .driver import Settings
 from .judging import expect_same_sequence
 from .trace import Trace
+from .verdict import NotApplicable
 
 
 def without_stops(case: Case) -> Case:
@@ -23,6 +27,39 @@ def expect_uninterrupted(bench: Bench, case: Case) -> Trace:
     trace = bench.play(case)
     expect_same_sequence(bench.play(without_stops(case)), trace)
     return trace
+
+
+def cut(settings: Settings, consumed: int) -> dict[str, Any]:
+    """Return what decides the first `consumed` positions, by name (formats.md, F3)."""
+    phases, start = [], 0
+    for phase in settings.phases:
+        if start < consumed:
+            weights = {name: Fraction(weight) for name, weight in phase.weights.items() if Fraction(weight)}
+            total = sum(weights.values())
+            phases.append((min(phase.length, consumed - start), {name: weight / total for name, weight in weights.items()}))
+        start += phase.length
+    return {
+        "seed": settings.seed,
+        "seq_len": settings.seq_len,
+        "rule": settings.rule,
+        "sources": {name: settings.sources.get(name) for name in sorted({name for _, weights in phases for name in weights})},
+        "lengths of phases": [length for length, _ in phases],
+        "weights": [weights for _, weights in phases],
+        "skips": sorted(skip for skip in settings.skips if skip[0] < consumed),
+    }
+
+
+def changed(case: Case) -> Settings:
+    """Return the settings that the last leg has; raises NotApplicable where a case that was made smaller does not fit together."""
+    settings = without_stops(case).settings
+    corpora = {spec.name for spec in case.corpora}
+    for one in (case.settings, settings):
+        weighed = {name for phase in one.phases for name in phase.weights}
+        if not weighed <= one.sources.keys() or any(not corpora.issuperset(names) for names in one.sources.values()):
+            raise NotApplicable("expected every source with a weight to have its corpora")
+        if any(not 0 <= at < one.length for at, _ in one.skips):
+            raise NotApplicable("expected skips within the run")
+    return settings
 
 
 def stops(case: Case, *steps: int, stop: str = "save", last: Leg | None = None) -> Case:

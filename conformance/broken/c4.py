@@ -232,7 +232,9 @@ class NothingAfterAWholeEpoch(Resumed):
 
     def over(self) -> bool:
         """Return whether it was resumed at the end of an epoch."""
-        return super().over() or (bool(self.resumed) and self.resumed == self.consumed and self.plan.resolve(self.consumed).offset == 0)
+        if super().over() or len(self.plan.sources) > 1:
+            return super().over()
+        return bool(self.resumed) and self.resumed == self.consumed and self.plan.resolve(self.consumed).offset == 0
 
 
 class EndsOnlyOnce(Resumed):

@@ -30,7 +30,7 @@ def in_the_first_epoch(scale: Scale) -> Iterable[Case]:
         yield from every_stop(one_source(n, leg=leg), scale, quick=3)
 
 
-@check("C4.1", "in-the-first-epoch", in_the_first_epoch, needs="resume", faults=(4, 5, 7))
+@check("C4.1", "in-the-first-epoch", in_the_first_epoch, needs="resume", faults=(4, 5, 7), judges_trace=True)
 def in_the_first_epoch_goes_on(bench: Bench, case: Case) -> None:
     """Stopped after a step and resumed, against the run without a stop."""
     expect_uninterrupted(bench, case)
