@@ -25,10 +25,10 @@ class Recorded(Bench):
         self.judging: Trace = traces[0]
         self._left: list[Trace] = []
 
-    def judge(self, trace: Trace) -> Case:
-        """Make `trace` the one that is judged, and return its case."""
-        self.judging, self._left = trace, list(self.traces)
-        return trace.case
+    def judge(self, seen: Trace, trace: Trace) -> Case:
+        """Make `seen` the one that is judged, which is all or a part of `trace`, and return its case."""
+        self.judging, self._left = seen, [seen, *(other for other in self.traces if other is not trace)]
+        return seen.case
 
     def close(self) -> None:
         """Nothing was made."""
@@ -75,5 +75,41 @@ def _judge(recorded: Recorded, check: Check) -> Finding:
         return Finding(check.id, check.clause, NOT_APPLICABLE, "asks the loader itself, and there is only a trace")
     if missing := sorted(check.needs - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
-    findings = [attempt(recorded, check, recorded.judge(trace), declared) for trace in recorded.traces]
+    findings = [_on(recorded, check, trace, declared) for trace in recorded.traces]
     return min(findings, key=lambda finding: (BROKEN, HOLDS, REFUSED, NOT_APPLICABLE).index(finding.verdict))
+
+
+def _on(recorded: Recorded, check: Check, trace: Trace, declared: Declaration) -> Finding:
+    # What comes after a restart is judged as a resumption; everything else, by the first leg alone.
+    seen = trace if "resume" in check.needs else first_leg(trace)
+    if "boundaries" in check.needs and not trace.case.settings.boundaries:
+        return Finding(check.id, check.clause, NOT_APPLICABLE, "the case asks for no boundaries")
+    if missing := sorted(exercised(seen, declared.stride) - declared.promises):
+        return Finding(check.id, check.clause, REFUSED, f"the trace takes what is not promised: {', '.join(missing)}")
+    return attempt(recorded, check, recorded.judge(seen, trace), declared)
+
+
+def first_leg(trace: Trace) -> Trace:
+    """Return the trace up to its first restart, with the steps that were lost by it."""
+    leg = trace.legs[0]
+    steps = [replace(step, lost=False) for step in leg.steps]
+    return Trace(trace.case.with_legs(leg.leg), [replace(leg, steps=steps)])
+
+
+def exercised(trace: Trace, stride: str) -> set[str]:
+    """Return the promises without which a loader need not have served what was recorded."""
+    settings, legs = trace.case.settings, trace.case.legs
+    taken = sum(leg.leg.batch_size * len(leg.steps) for leg in trace.legs)
+    share = taken if len(settings.sources) > 1 else settings.length
+    found = {
+        "mixture": len(settings.sources) > 1,
+        "phases": len(settings.phases) > 1,
+        "skips": bool(settings.skips),
+        "epochs": share > min(trace.case.windows(source, stride) for source in settings.sources),
+        "peers": any(leg.tp * leg.pp * leg.cp > 1 for leg in legs),
+        "resume": len(legs) > 1,
+        "elastic": len({leg.dp_size for leg in legs}) > 1,
+        "layout": len({(leg.dp_size, leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
+        "rebatch": len({(leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
+    }
+    return {name for name, needed in found.items() if needed}

@@ -17,7 +17,8 @@ from .trace import Trace
 
 def example() -> Case:
     """Return what is recorded where no case is given: two sources, more than an epoch of each."""
-    return mixture({"large": 60, "small": 40}, {"large": "0.6", "small": "0.4"}, 150, seq_len=16)
+    case = mixture({"large": 60, "small": 40}, {"large": "0.6", "small": "0.4"}, 150, seq_len=16)
+    return case.with_settings(boundaries=True)
 
 
 def write_data(folder: Path, case: Case) -> None:

@@ -30,7 +30,7 @@ def largest_divisor(n: int, most: int) -> int:
     return max(size for size in range(1, most + 1) if n % size == 0)
 
 
-@check("C1.3", "one-epoch", one_epoch, faults=(28, 29, 41))
+@check("C1.3", "one-epoch", one_epoch, faults=(28, 29, 41), judges_trace=True)
 def one_epoch_is_whole(bench: Bench, case: Case) -> None:
     """The first n draws of a source show each of its n windows once."""
     _expect_whole(bench, case)
@@ -49,7 +49,7 @@ def epochs(scale: Scale) -> Iterable[Case]:
         yield one_source(700, 2100, seq_len=2, leg=Leg(1, 50))
 
 
-@check("C1.3", "several-epochs", epochs, needs="epochs", faults=(27, 28))
+@check("C1.3", "several-epochs", epochs, needs="epochs", faults=(27, 28), judges_trace=True)
 def several_epochs_are_whole(bench: Bench, case: Case) -> None:
     """So do the next n draws, and the next."""
     _expect_whole(bench, case)
@@ -69,7 +69,7 @@ def mixed(scale: Scale) -> Iterable[Case]:
             yield mixture(sizes, {name: str(scale.random.randint(1, 9)) for name in sizes}, 200)
 
 
-@check("C1.3", "mixed-epochs", mixed, needs="epochs mixture", faults=(27, 28, 39))
+@check("C1.3", "mixed-epochs", mixed, needs="epochs mixture", faults=(27, 28, 39), judges_trace=True)
 def mixed_epochs_are_whole(bench: Bench, case: Case) -> None:
     """In a mixture too, each source counts its own epochs."""
     _expect_whole(bench, case)
@@ -97,7 +97,7 @@ def _phases(case: Case, *parts: tuple[int, dict[str, str]]) -> Case:
     return case.with_settings(phases=[Phase(length, weights) for length, weights in parts], sources=sources)
 
 
-@check("C1.8", "cursors", switched, needs="mixture phases epochs", faults=(14,))
+@check("C1.8", "cursors", switched, needs="mixture phases epochs", faults=(14,), judges_trace=True)
 def cursors_carry_over(bench: Bench, case: Case) -> None:
     """Over all phases together, n draws of a source show each of its windows once: nothing is repeated early, nothing left out."""
     if len(case.settings.phases) < 2:

@@ -26,7 +26,7 @@ def ranks(scale: Scale) -> Iterable[Case]:
     yield mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 48, leg=Leg(4, 2, 1))
 
 
-@check("C2.1", "one-rank-each", ranks, faults=(20, 21))
+@check("C2.1", "one-rank-each", ranks, faults=(20, 21), judges_trace=True)
 def one_rank_each(bench: Bench, case: Case) -> None:
     """In an epoch every sample stands once, so two ranks that hold one in a step have read the same position."""
     _expect_one_epoch(bench, case)
@@ -39,7 +39,7 @@ def one_rank_each(bench: Bench, case: Case) -> None:
                 raise Broken(f"{named(key)} on one rank", f"it on ranks {holders[key]} and {sample.layout.dp_rank}", trace, sample)
 
 
-@check("C2.2", "all-of-the-step", ranks, needs="layout", faults=(20, 21))
+@check("C2.2", "all-of-the-step", ranks, needs="layout", faults=(20, 21), judges_trace=True)
 def all_of_the_step(bench: Bench, case: Case) -> None:
     """The ranks together against one rank that takes whole steps."""
     leg = case.legs[0]
@@ -53,7 +53,7 @@ def peers(scale: Scale) -> Iterable[Case]:
         yield one_source(8, leg=Leg(dp_size, tp=tp, pp=pp, cp=cp))
 
 
-@check("C2.3", "peers-agree", peers, needs="peers", faults=(19,))
+@check("C2.3", "peers-agree", peers, needs="peers", faults=(19,), judges_trace=True)
 def peers_agree(bench: Bench, case: Case) -> None:
     """Every peer of a dp rank gets what the first one gets, and the dp ranks still cover the epoch."""
     trace = bench.play(case)
@@ -70,7 +70,7 @@ def peers_agree(bench: Bench, case: Case) -> None:
                         rank=layout.rank,
                         micro_batch=number,
                     )
-    if case.legs[0].dp_size == 1 and case.settings.length <= _epoch(bench, case):
+    if case.legs[0].dp_size == 1 and trace.legs[-1].ended and case.settings.length <= _epoch(bench, case):
         # With one dp rank no other fault can take samples away: peers that were counted as ranks did.
         _expect_distinct(trace, case.settings.length)
 
@@ -87,7 +87,7 @@ def tails(scale: Scale) -> Iterable[Case]:
         yield one_source(n, leg=leg)
 
 
-@check("C2.4", "ranks-end-together", tails, needs="whole_steps", faults=(23,))
+@check("C2.4", "ranks-end-together", tails, needs="whole_steps", faults=(23,), judges_trace=True)
 def ranks_end_together(bench: Bench, case: Case) -> None:
     """No rank has a step that another has not, and none goes on past the end of the run."""
     leg = bench.play(case).legs[0]
@@ -102,7 +102,7 @@ def ranks_end_together(bench: Bench, case: Case) -> None:
         raise Broken(f"the run to end after {case.settings.length} samples", f"{len(leg.steps)} steps and no end", step=len(leg.steps))
 
 
-@check("C2.5", "no-padding", tails, needs="whole_steps", faults=(22,))
+@check("C2.5", "no-padding", tails, needs="whole_steps", faults=(22,), judges_trace=True)
 def no_padding(bench: Bench, case: Case) -> None:
     """An epoch that the batch size does not divide ends with a whole step of new samples; no sample comes twice."""
     _expect_one_epoch(bench, case)
@@ -113,7 +113,7 @@ def no_padding(bench: Bench, case: Case) -> None:
         raise Broken(f"{whole} whole steps of {case.settings.length} samples", f"{len(trace.legs[0].steps)}", step=whole)
 
 
-@check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,))
+@check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,), judges_trace=True)
 def contiguous_rows(bench: Bench, case: Case) -> None:
     """Row by row, micro-batch by micro-batch, rank by rank: the sequence that one rank serves one by one."""
     expect_same_sequence(bench.play(case.with_legs(Leg())), bench.play(case), rows=True)
@@ -150,6 +150,10 @@ def _epoch(bench: Bench, case: Case) -> int:
 
 def _expect_one_epoch(bench: Bench, case: Case) -> None:
     stride = bench.declaration().stride
+    if case.settings.skips:
+        raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
+    if len(case.settings.sources) > 1 and "prefix" not in bench.declaration().promises:
+        raise NotApplicable("expected a loader that holds to shares at every prefix: others may draw a source more than once an epoch")
     for source in case.settings.sources:
         share = max(float(phase.weights.get(source, 0)) / sum(map(float, phase.weights.values())) for phase in case.settings.phases)
         # A rule may run ahead of the share by a few samples.

@@ -32,7 +32,7 @@ def other_surroundings(bench: Bench, case: Case) -> None:
         _expect_equal_bits(traces[0], trace)
 
 
-@check("C3.1", "again-in-one-process", lambda scale: [one_source(12, leg=Leg(2, 2))], faults=(18,))
+@check("C3.1", "again-in-one-process", lambda scale: [one_source(12, leg=Leg(2, 2))], faults=(18,), judges_trace=True)
 def again_in_one_process(bench: Bench, case: Case) -> None:
     """The same run twice, one after the other: nothing of the first is left to change the second."""
     _expect_equal_bits(bench.play(case), bench.play(case))

@@ -60,7 +60,7 @@ def _windows_of(trace: Trace) -> list[Sample]:
     return samples
 
 
-@check("D0.1", "on-the-grid", single, faults=(41, 42))
+@check("D0.1", "on-the-grid", single, faults=(41, 42), judges_trace=True)
 def on_the_grid(bench: Bench, case: Case) -> None:
     """The inputs of each sample are tokens kL to kL + L - 1 of its corpus, and one more follows."""
     _expect_stride(bench, "L")
@@ -82,7 +82,7 @@ def on_the_grid(bench: Bench, case: Case) -> None:
             )
 
 
-@check("D0.1", "every-window", single, faults=(41,))
+@check("D0.1", "every-window", single, faults=(41,), judges_trace=True)
 def every_window(bench: Bench, case: Case) -> None:
     """One epoch shows all (T - 1) // L windows."""
     _expect_stride(bench, "L")
@@ -90,7 +90,7 @@ def every_window(bench: Bench, case: Case) -> None:
         raise NotApplicable("expected a case of a whole epoch")
 
 
-@check("D0.2", "next-token", single, faults=(43,))
+@check("D0.2", "next-token", single, faults=(43,), judges_trace=True)
 def next_token(bench: Bench, case: Case) -> None:
     """Where a token follows the input in its corpus, it is the target; the last target too."""
     trace = bench.play(case)
@@ -119,8 +119,8 @@ def _one_corpus(bench: Bench, case: Case) -> None:
             raise Broken(f"a last target of {corpus}", f"inputs up to its last token, {tokens[-1]}", trace, sample)
 
 
-check("D0.3", "consecutive", single, faults=(44,))(_one_corpus)
-check("D0.3", "several-corpora", several, needs="mixture", faults=(44,))(_one_corpus)
+check("D0.3", "consecutive", single, faults=(44,), judges_trace=True)(_one_corpus)
+check("D0.3", "several-corpora", several, needs="mixture", faults=(44,), judges_trace=True)(_one_corpus)
 
 
 def values(scale: Scale) -> Iterable[Case]:
@@ -136,7 +136,7 @@ def values(scale: Scale) -> Iterable[Case]:
             yield of_one_corpus(CorpusSpec("random", windows(20, 4, 3), first=scale.random.randrange((1 << 32) - 200)))
 
 
-@check("D0.4", "values", values, faults=(51,))
+@check("D0.4", "values", values, faults=(51,), judges_trace=True)
 def exact_values(bench: Bench, case: Case) -> None:
     """Every id is one of those on disk, and inputs follow one another as the ids on disk do."""
     trace = bench.play(case)

@@ -61,7 +61,7 @@ def eod_decides_nothing(bench: Bench, case: Case) -> None:
     _expect_bounds(trace)
 
 
-@check("D0.6", "position-ids", plain, needs="boundaries", faults=(46,))
+@check("D0.6", "position-ids", plain, needs="boundaries", faults=(46,), judges_trace=True)
 def position_ids(bench: Bench, case: Case) -> None:
     """Position ids are counted from the start of each document, or of the sample."""
     _expect_positions(bench.play(case))
@@ -73,19 +73,19 @@ def masked(scale: Scale) -> Iterable[Case]:
     yield from eod_inside(scale)
 
 
-@check("D0.7", "loss-mask", masked, needs="boundaries", faults=(47, 49))
+@check("D0.7", "loss-mask", masked, needs="boundaries", faults=(47, 49), judges_trace=True)
 def loss_mask(bench: Bench, case: Case) -> None:
     """The loss counts exactly where input and target are of one document."""
     _expect_masks(bench.play(case))
 
 
-@check("D0.8", "sequence-bounds", plain, needs="boundaries", faults=(48,))
+@check("D0.8", "sequence-bounds", plain, needs="boundaries", faults=(48,), judges_trace=True)
 def sequence_bounds(bench: Bench, case: Case) -> None:
     """cu_seqlens are the starts of the runs of one document, row after row, and the end."""
     _expect_bounds(bench.play(case))
 
 
-@check("D0.9", "bounded", awkward, needs="boundaries", faults=(50,))
+@check("D0.9", "bounded", awkward, needs="boundaries", faults=(50,), judges_trace=True)
 def awkward_documents_are_bounded(bench: Bench, case: Case) -> None:
     """Every document, however short, is bounded like any other."""
     trace = bench.play(case)
@@ -100,7 +100,7 @@ def unbounded(scale: Scale) -> Iterable[Case]:
         yield case.with_settings(boundaries=False)
 
 
-@check("D0.9", "served", unbounded, faults=(50,))
+@check("D0.9", "served", unbounded, faults=(50,), judges_trace=True)
 def awkward_documents_are_served(bench: Bench, case: Case) -> None:
     """An epoch holds the tokens of every document, however short: consecutive ones in each sample, and every window once."""
     trace = bench.play(case)
