@@ -28,6 +28,9 @@ test-fast: .venv/installed ## the tests that take seconds, without lint ## make 
 conform: .venv/installed ## hold a loader to the contract: an entry point of fivepoint.loaders, or module:Class ## make conform LOADER=reference MODE=full
 	.venv/bin/fivepoint conform $(LOADER) --$(MODE) $(ARGS)
 
+test-size: .venv/installed ## prepare's peak memory on 3 GB of JSONL and on a document of 500 MB ## make test-size
+	FIVEPOINT_FULL_SIZE=1 $(RUN) pytest -s tests/corpus/test_memory.py $(ARGS)
+
 lint: .venv/installed | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check
 	$(RUN) ruff format --check

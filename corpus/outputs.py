@@ -69,7 +69,7 @@ class Output:
 
     def write_report(self, folder: Path, report: dict[str, Any]) -> None:
         """Write the report into the corpus `folder`, whose manifest comes afterwards."""
-        write_whole(folder / REPORT, (json.dumps({**FORMAT, **report}, indent=2, ensure_ascii=False) + "\n").encode())
+        write_whole(folder / REPORT, (json.dumps(report, indent=2, ensure_ascii=False) + "\n").encode())
 
     def _report(self, folder: Path) -> dict[str, Any] | None:
         """Return the report in `folder` if it is about this source, else None."""

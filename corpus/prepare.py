@@ -13,7 +13,7 @@ from .cut import exact_joints
 from .documents import Part, read_parts
 from .encode import Job, Pool, workers_of
 from .files import locked, written
-from .outputs import Output
+from .outputs import FORMAT, Output
 from .settings import HOLDOUT, Settings
 from .sort_out import SortOut, Tally
 from .sources import Source, parse_sources
@@ -138,6 +138,7 @@ class _Run:
             sort_out.dropped.finish()
             writers = [train] if holdout is None or not tally.held_out else [holdout, train]
             report = {
+                **FORMAT,
                 "source": source.name,
                 "inputs": inputs,
                 "input_files": len(source.files),

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from fivepoint.reference.schema import validate
+
 EOD = "<|endoftext|>"
 
 
@@ -37,7 +39,9 @@ def prepared(out: Path, *arguments: str | Path, **environment: str) -> list[dict
     """Run `prepare --json`, which must succeed, and return the reports of its sources."""
     done = fivepoint("prepare", "--out", out, "--json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
-    reports: list[dict[str, Any]] = json.loads(done.stdout)["sources"]
+    summary = json.loads(done.stdout)
+    validate(summary, "command_prepare", "the output of prepare", AssertionError)
+    reports: list[dict[str, Any]] = summary["sources"]
     return reports
 
 

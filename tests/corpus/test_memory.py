@@ -1,6 +1,6 @@
 """Peak memory of `fivepoint prepare`, all its processes together: below 1 GB, however large the file or the document.
 
-`make test` runs it scaled down; FIVEPOINT_FULL_SIZE=1 makes the inputs of the requirement, 3 GB and 500 MB.
+`make test` runs it scaled down; `make test-size` (FIVEPOINT_FULL_SIZE=1) makes the inputs of the requirement, 3 GB and 500 MB.
 """
 
 import json
@@ -64,7 +64,7 @@ def write_lines(file, size, line=LINE):
 
 
 def test_one_large_jsonl_file(tmp_path):
-    size = (3000 if FULL else 120) * MEGABYTE
+    size = (3000 if FULL else 60) * MEGABYTE
     text = LINE.replace("\n", "\\n") * 40
     with open(tmp_path / "web.jsonl", "w") as file:
         write_lines(file, size, '{{"text": "' + text + '"}}\n')
@@ -79,7 +79,7 @@ def test_one_large_jsonl_file(tmp_path):
 
 @pytest.mark.parametrize("kind", ["text", "jsonl", "gz"])
 def test_one_large_document(tmp_path, kind):
-    size = (500 if FULL else 25) * MEGABYTE
+    size = (500 if FULL else 15) * MEGABYTE
     path = tmp_path / ("book.txt" if kind == "text" else "book.jsonl")
     with open(path, "w") as file:
         if kind == "text":

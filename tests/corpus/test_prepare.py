@@ -5,10 +5,13 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
-from preparing import EOD, byte_tokenizer, documents, fivepoint, prepared, refused, texts, tree, write_jsonl
+from preparing import EOD, byte_tokenizer, command, documents, fivepoint, prepared, refused, texts, tree, write_jsonl
 
 
 @pytest.fixture
@@ -204,3 +207,43 @@ def test_a_full_disk_leaves_nothing(tmp_path, tokenizer, kind):
         assert list((full / "out").iterdir()) == []
     finally:
         subprocess.run(["umount", full], check=True)
+
+
+def running(tmp_path, tokenizer):
+    """Start prepare on a long input and return (the process, the ids of its worker processes)."""
+    write_jsonl(tmp_path / "a.jsonl", many(400_000))
+    arguments = ["prepare", "--out", tmp_path / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl", "--workers", "2"]
+    process = subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True)
+    begun = time.monotonic()
+    while time.monotonic() < begun + 60:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        workers = [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        if len(workers) == 2 and any((tmp_path / "out").glob("a/.a-*.tmp")):
+            return process, workers
+        time.sleep(0.05)
+    raise AssertionError("expected two workers at work")
+
+
+def test_a_lost_worker_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer):
+    process, workers = running(tmp_path, tokenizer)
+    os.kill(workers[0], signal.SIGKILL)
+    assert "a worker process was ended from outside" in process.communicate()[1]
+    assert process.returncode == 7 and list((tmp_path / "out").iterdir()) == []
+
+
+def test_workers_end_with_their_parent(tmp_path, tokenizer):
+    process, workers = running(tmp_path, tokenizer)
+    process.kill()
+    process.communicate()
+    begun = time.monotonic()
+    while time.monotonic() < begun + 30 and any(map(alive, workers)):
+        time.sleep(0.05)
+    assert not any(map(alive, workers))
+
+
+def alive(pid):
+    """Whether the process runs; one that nobody has waited for yet has no command line."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False

@@ -11,6 +11,7 @@ from preparing import fivepoint, refused
 from fivepoint.corpus.verify import problems
 from fivepoint.corpus.write import CorpusWriter
 from fivepoint.reference.manifest import MANIFEST, Tokenizer
+from fivepoint.reference.schema import validate
 
 
 @pytest.fixture
@@ -142,6 +143,7 @@ def test_the_command_on_whole_corpora(tmp_path):
 def test_the_command_lists_every_problem_and_leaves_with_4(corpus):
     swap(corpus)
     done = fivepoint("verify", corpus, "--json")
+    validate(json.loads(done.stdout), "command_verify", "the output of verify", AssertionError)
     assert done.returncode == 4 and len(json.loads(done.stdout)["problems"]) == 2
     assert "found 2 problems" in done.stderr
     assert fivepoint("verify", corpus).stdout.count("were swapped") == 2
@@ -165,6 +167,7 @@ def test_a_shared_document_is_named_whatever_ends_it(tmp_path):
         writer.add([*(np.arange(1000) + 17).tolist(), 4999])
         writer.finish()
     done = fivepoint("verify", "--disjoint", one, tmp_path / "two", "--json")
+    validate(json.loads(done.stdout), "command_verify", "the output of verify", AssertionError)
     shared = json.loads(done.stdout)["shared"]
     assert done.returncode == 4 and [(one["first_document"], one["second_document"]) for one in shared] == [(17, 2)]
 
