@@ -9,6 +9,7 @@ from typing import Any
 from .bench import Bench, Declaration
 from .case import Case
 from .corpora import CorpusSpec
+from .judging import per_source
 from .registry import Check
 from .suite import attempt
 from .trace import Trace
@@ -45,7 +46,7 @@ class Recorded(Bench):
     def play(self, case: Case, corpus: Path | None = None) -> Trace:
         """Return the trace of exactly this case; for a run without a stop, any trace without a stop of the same data and settings."""
         same = [trace for trace in self._left if trace.case == case]
-        if not same and _is_whole(case):
+        if not same and _is_whole(case) and case != self.judging.case:
             others = [trace for trace in self._left if trace is not self.judging]
             same = [trace for trace in others if _is_whole(trace.case) and _data(trace.case) == _data(case)]
         if not same or corpus is not None:
@@ -99,13 +100,13 @@ def first_leg(trace: Trace) -> Trace:
 def exercised(trace: Trace, stride: str) -> set[str]:
     """Return the promises without which a loader need not have served what was recorded."""
     settings, legs = trace.case.settings, trace.case.legs
-    taken = sum(leg.leg.batch_size * len(leg.steps) for leg in trace.legs)
-    share = taken if len(settings.sources) > 1 else settings.length
+    skipped = sum(count for _, count in settings.skips)
+    drawn = {name: len(samples) + skipped for name, samples in per_source(trace)}
     found = {
         "mixture": len(settings.sources) > 1,
         "phases": len(settings.phases) > 1,
         "skips": bool(settings.skips),
-        "epochs": share > min(trace.case.windows(source, stride) for source in settings.sources),
+        "epochs": any(drawn[source] > trace.case.windows(source, stride) for source in settings.sources),
         "peers": any(leg.tp * leg.pp * leg.cp > 1 for leg in legs),
         "resume": len(legs) > 1,
         "elastic": len({leg.dp_size for leg in legs}) > 1,
