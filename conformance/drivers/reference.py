@@ -11,6 +11,7 @@ from ...reference.manifest import Manifest
 from ...reference.plan import Plan
 from ...reference.weights import integer_weights, parse_decimal
 from ..driver import PROMISES, Driver, Layout, MicroBatch, Refusal, Settings
+from .line_log import LineLog
 
 BOUNDARIES = ("position_ids", "loss_mask", "cu_seqlens")
 
@@ -25,7 +26,7 @@ class ReferenceDriver(Driver):
         """Compile the settings to a plan and open the loader; any rank's state resumes all."""
         try:
             self.plan = plan_for(corpus, settings)
-            self.log_path = workdir / "run.log"
+            self.run_log = LineLog(workdir / "run.log") if layout.rank == 0 else None
             self.loader = Loader(
                 self.plan,
                 layout.dp_rank,
@@ -34,7 +35,7 @@ class ReferenceDriver(Driver):
                 layout.accumulation,
                 checkpoint=json.loads(states[0]) if states else None,
                 boundaries=BOUNDARIES if settings.boundaries else None,
-                log=self._write if layout.rank == 0 else None,
+                log=self.run_log.write if self.run_log else None,
             )
         except (BudgetError, CheckpointError, ConfigError, CorpusError, PlanError, UsageError) as reason:
             raise Refusal(str(reason)) from reason
@@ -68,11 +69,9 @@ class ReferenceDriver(Driver):
 
     def log(self) -> list[dict[str, Any]]:
         """Return what the loader logged, on all legs of the run."""
-        return [json.loads(line) for line in self.log_path.read_text(encoding="utf-8").splitlines()]
-
-    def _write(self, record: dict[str, Any]) -> None:
-        with self.log_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        if self.run_log is None:
+            raise Refusal("keeps the run log on the first rank")
+        return self.run_log.records()
 
     def close(self) -> None:
         """Close the loader."""
