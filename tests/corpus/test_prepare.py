@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 from preparing import EOD, byte_tokenizer, command, documents, fivepoint, prepared, refused, texts, tree, write_jsonl
 
+from fivepoint.corpus.prepare import TokenizerChoice, prepare
+from fivepoint.corpus.settings import Settings
+from fivepoint.errors import InputError
+
 
 @pytest.fixture
 def tokenizer(tmp_path):
@@ -247,3 +251,15 @@ def alive(pid):
         return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
     except OSError:
         return False
+
+
+def test_an_input_that_changes_meanwhile_is_refused(tmp_path, tokenizer):
+    path = write_jsonl(tmp_path / "a.jsonl", many(10))
+
+    def change(what, done, total):
+        if what == "a" and done == total:
+            path.write_text(path.read_text() + "\n")
+
+    with pytest.raises(InputError, match=r"a\.jsonl was changed while it was read"):
+        prepare(tmp_path / "out", TokenizerChoice(tokenizer), [f"a={path}"], Settings(), progress=change)
+    assert list((tmp_path / "out").iterdir()) == []
