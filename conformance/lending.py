@@ -6,14 +6,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from .asking import asked
 from .bench import Bench, Declaration
 from .case import Case
 from .corpora import CorpusSpec
 from .judging import per_source
 from .registry import Check
-from .suite import attempt
+from .suite import tried
 from .trace import Trace
-from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Finding, NotApplicable
+from .verdict import NOT_APPLICABLE, REFUSED, WORST_FIRST, Finding, NotApplicable
 
 
 class Recorded(Bench):
@@ -77,7 +78,7 @@ def _judge(recorded: Recorded, check: Check) -> Finding:
     if missing := sorted(check.needs - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
     findings = [_on(recorded, check, trace, declared) for trace in recorded.traces]
-    return min(findings, key=lambda finding: (BROKEN, HOLDS, REFUSED, NOT_APPLICABLE).index(finding.verdict))
+    return min(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
 
 
 def _on(recorded: Recorded, check: Check, trace: Trace, declared: Declaration) -> Finding:
@@ -87,7 +88,7 @@ def _on(recorded: Recorded, check: Check, trace: Trace, declared: Declaration) -
         return Finding(check.id, check.clause, NOT_APPLICABLE, "the case asks for no boundaries")
     if missing := sorted(exercised(seen, declared.stride) - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"the trace takes what is not promised: {', '.join(missing)}")
-    return attempt(recorded, check, recorded.judge(seen, trace), declared)
+    return tried(recorded, check, recorded.judge(seen, trace))
 
 
 def first_leg(trace: Trace) -> Trace:
@@ -99,18 +100,14 @@ def first_leg(trace: Trace) -> Trace:
 
 def exercised(trace: Trace, stride: str) -> set[str]:
     """Return the promises without which a loader need not have served what was recorded."""
-    settings, legs = trace.case.settings, trace.case.legs
-    skipped = sum(count for _, count in settings.skips)
+    legs = trace.case.legs
+    skipped = sum(count for _, count in trace.case.settings.skips)
     drawn = {name: len(samples) + skipped for name, samples in per_source(trace)}
     found = {
-        "mixture": len(settings.sources) > 1,
-        "phases": len(settings.phases) > 1,
-        "skips": bool(settings.skips),
-        "epochs": any(drawn[source] > trace.case.windows(source, stride) for source in settings.sources),
-        "peers": any(leg.tp * leg.pp * leg.cp > 1 for leg in legs),
+        "epochs": any(count > trace.case.windows(source, stride) for source, count in drawn.items()),
         "resume": len(legs) > 1,
         "elastic": len({leg.dp_size for leg in legs}) > 1,
         "layout": len({(leg.dp_size, leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
         "rebatch": len({(leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
     }
-    return {name for name, needed in found.items() if needed}
+    return (asked(trace.case, stride) - {"epochs", "boundaries"}) | {name for name, needed in found.items() if needed}

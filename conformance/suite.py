@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from . import checks
+from .asking import asked
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
 from .driver import PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
 from .replies import DriverFault
 from .shrink import smallest
-from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Broken, Finding, NotApplicable
+from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 
 SHRINKING = 15.0
 """Seconds for making a failing case smaller."""
@@ -91,27 +92,31 @@ def replay(bench: Bench, check: Check, case: Case) -> Finding:
     return replace(attempt(bench, check, case, declared), seconds=time.monotonic() - start)
 
 
-def judge(
-    bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, seed: int = 0, shrinking: float = SHRINKING
-) -> Finding:
+def judge(bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, seed: int = 0, shrinking: float = SHRINKING) -> Finding:
     """Return the finding of one check: broken at its first case that fails, which is made smaller."""
     if missing := sorted(check.needs - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
     scale = Scale(mode, random.Random(f"{seed} {check.id}"))
-    start, held, reason = time.monotonic(), 0, ""
+    start = time.monotonic()
+    best = Finding(check.id, check.clause, NOT_APPLICABLE, "has no case")
     for case in check.cases(scale):
         found = attempt(bench, check, case, declared)
         if found.verdict == BROKEN:
-            found = shrunk(bench, check, found, declared, shrinking)
-            return replace(found, seconds=time.monotonic() - start)
-        held += found.verdict == HOLDS
-        reason = found.reason or reason
-    verdict = HOLDS if held else NOT_APPLICABLE
-    return Finding(check.id, check.clause, verdict, "" if held else reason, seconds=time.monotonic() - start)
+            best = shrunk(bench, check, found, declared, shrinking)
+            break
+        best = min(best, found, key=lambda finding: WORST_FIRST.index(finding.verdict))
+    return replace(best, seconds=time.monotonic() - start)
 
 
 def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
     """Return the finding of a check on one case."""
+    if missing := sorted(asked(case, declared.stride) - declared.promises):
+        return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
+    return tried(bench, check, case)
+
+
+def tried(bench: Bench, check: Check, case: Case) -> Finding:
+    """Return the finding of a check on one case, whatever is promised."""
     made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
     try:
         check.judge(bench, case)

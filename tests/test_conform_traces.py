@@ -86,7 +86,7 @@ def test_a_run_of_several_legs_is_held_to_one_without_a_stop(played):
 
 
 def test_what_was_not_promised_is_refused(played):
-    files = played(mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 30), promises=frozenset())
+    files = played(mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 30), promises=frozenset({"epochs"}))
     found = findings(files)
     assert found["D0.2/next-token"].verdict == "refused"
     assert found["D0.2/next-token"].reason == "the trace takes what is not promised: mixture"
@@ -168,6 +168,12 @@ class TestDamaged:
         recorder.finish(file, ended=False)
         done = conform("--trace", tmp_path / "x.trace")
         assert done.code == UsageError.exit_code and "(1, 4) for integers (2, 4)" in done.out
+
+
+def test_a_case_may_ask_for_more_than_a_loader_gives(played):
+    """Boundaries that the case asks for, and that are neither promised nor served, hide nothing else."""
+    found = findings(played(one_source(24).with_settings(boundaries=True), promises=frozenset()))
+    assert (found["D0.2/next-token"].verdict, found["D0.6/position-ids"].verdict) == ("holds", "refused")
 
 
 def test_the_command_records_and_judges(tmp_path):
