@@ -21,7 +21,7 @@ from typing import Any
 import console
 from console import CommandError, say
 from launch import SECONDS_TO_END, Torchrun, wait_for_step
-from settings import FAULTS, QUICK, REPORTS, SEED, VOCABULARY, Size, run_toml
+from settings import FAULTS, LEAST_TOKENS, QUICK, REPORTS, SEED, VOCABULARY, Size, run_toml
 from summary import summary
 
 HERE = Path(__file__).resolve().parent
@@ -175,9 +175,11 @@ def main() -> int:
     """Read the command line; exit code 0 where all was shown, 1 where not, 130 after Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for all files; one of an earlier demo is replaced")
-    parser.add_argument("--tokens", type=int, default=Size().tokens, help="about how many tokens of text (%(default)s)")
+    parser.add_argument("--tokens", type=int, default=Size().tokens, help=f"about how many tokens of text, at least {LEAST_TOKENS}")
     parser.add_argument("--quick", action="store_true", help="a small text and 40 steps, for tests")
     options = parser.parse_args()
+    if options.tokens < LEAST_TOKENS:
+        parser.error(f"expected --tokens of at least {LEAST_TOKENS}, or the run passes through docs too often; found {options.tokens}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended on the way out
     try:
         empty_folder(options.out)

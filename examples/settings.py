@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 SEED = 2024
 VOCABULARY = 4096
+LEAST_TOKENS = 6_000_000
+"""From fewer the small source docs would be passed through more often than its budget, 3 epochs, allows."""
 
 
 @dataclass(frozen=True)
