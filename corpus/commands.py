@@ -163,6 +163,8 @@ def _progress(as_json: bool) -> Iterator[Callable[[str, int, int], None]]:
         tasks: dict[str, TaskID] = {}
 
         def move(what: str, done: int, total: int) -> None:
+            if bars.disable:
+                return
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done, total=total)

@@ -52,6 +52,8 @@ def prepare(
     with written(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
+        for leftover in out.glob(".tokenizer*.tmp"):
+            leftover.unlink()
         fingerprints = _fingerprints(found, progress)
         file = _tokenizer(out, choice, found, settings, fingerprints, force)
         encoder = file.open()

@@ -31,6 +31,8 @@ def trained_tokenizer(
     """
     if vocab_size < LEAST:
         raise ConfigError(f"expected --train-bpe of at least {LEAST} (256 bytes and an end of document), found {vocab_size}")
+    if characters < 1:
+        raise ConfigError(f"expected --train-characters of at least 1, found {characters}")
     record = {"format": "fivepoint-trained-bpe", "version": 1, "vocab_size": vocab_size, "characters": characters}
     record |= {"text_field": reading.text_field, "invalid_utf8": reading.invalid_utf8, "inputs": inputs}
     path = folder / FILE
