@@ -1,5 +1,6 @@
 """Long documents are cut where their tokens stay those of the whole."""
 
+import numpy as np
 import pytest
 import sentencepiece
 from hypothesis import given, settings
@@ -64,6 +65,37 @@ def encoders(tmp_path_factory):
 )
 def test_the_joints_of_each_kind(encoders, name, joints):
     assert exact_joints(encoders[name]) == joints
+
+
+class Bytes:
+    """Encodes bytes one by one; has whatever further tokens it is said to have."""
+
+    vocab_size = 256
+
+    def __init__(self, *tokens):
+        self._tokens = tokens
+
+    def encode(self, texts):
+        return [np.frombuffer(text.encode(), dtype=np.uint8) for text in texts]
+
+    def tokens(self):
+        return self._tokens
+
+
+@pytest.mark.parametrize(
+    ("token", "joints"),
+    [
+        ("Ġqz", (Joint.SPACE, Joint.LINE)),
+        ("qĠz", (Joint.LINE,)),
+        ("q▁", (Joint.LINE,)),
+        ("q z", (Joint.LINE,)),
+        ("ĊĊ", (Joint.SPACE, Joint.LINE)),
+        ("Ċz", (Joint.SPACE,)),
+        (".\nz", (Joint.SPACE,)),
+    ],
+)
+def test_a_token_that_spans_a_joint_rules_it_out(token, joints):
+    assert exact_joints(Bytes("a", token)) == joints
 
 
 WORDS = st.lists(

@@ -221,6 +221,13 @@ def test_a_long_line_that_is_not_utf8_is_skipped_whole(tmp_path, monkeypatch):
     assert read(tmp_path / "web.jsonl", invalid_utf8="skip") == [("web.jsonl:1", NOT_UTF8), ("web.jsonl:2", "next")]
 
 
+def test_half_a_surrogate_pair_in_a_long_line_is_not_utf8(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "LONG_LINE", 8)
+    (tmp_path / "web.jsonl").write_text('{"text": "abc \\ud800 def"}\n')
+    with pytest.raises(InputError, match=r"web\.jsonl:1 is not UTF-8 text at byte 4;"):
+        read(tmp_path / "web.jsonl")
+
+
 @pytest.mark.parametrize("arguments", [["web"], ["web="], ["=x"], ["../up=x"], [".web=x"]])
 def test_a_malformed_source_is_refused(arguments):
     with pytest.raises(ConfigError):
