@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_PENDING = 1 << 20
+_PENDING = 1 << 20  # lines
 _BUCKETS = 16
 
 
@@ -26,7 +26,7 @@ class LineCounter:
 
     def __init__(self) -> None:
         self._lines = 0
-        self._pending: list[bytes] = []
+        self._pending = bytearray()  # their hashes, not merged yet
         self._seen: list[np.ndarray[Any, Any]] = [np.empty(0, np.uint64)] * _BUCKETS
         self._line = hashlib.blake2b(digest_size=8)  # the line that the next part goes on with
         self._blank = True
@@ -53,15 +53,15 @@ class LineCounter:
     def _end_line(self) -> None:
         if not self._blank:
             self._lines += 1
-            self._pending.append(self._line.digest())
-            if len(self._pending) >= _PENDING:
+            self._pending += self._line.digest()
+            if len(self._pending) >= 8 * _PENDING:
                 self._merge()
         self._line = hashlib.blake2b(digest_size=8)
         self._blank = True
 
     def _merge(self) -> None:
-        hashes = np.frombuffer(b"".join(self._pending), dtype="<u8")
-        self._pending = []
+        hashes = np.frombuffer(self._pending, dtype="<u8")
+        self._pending = bytearray()
         bucket = hashes >> np.uint64(60)
         for number in range(_BUCKETS):
             self._seen[number] = np.union1d(self._seen[number], hashes[bucket == number])

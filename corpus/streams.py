@@ -6,11 +6,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import zstandard
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    import zstandard
 
 _FRAME_BLOCK = 1 << 14  # a block of a zstd file can grow 30,000-fold: 16 KiB at a time stay below half a GB
 
@@ -59,6 +60,8 @@ class _Zstandard(io.RawIOBase):
 
     def _fill(self) -> bool:
         """Decompress the next block; False at the end of the file."""
+        import zstandard
+
         data = self._left or self._raw.read(_FRAME_BLOCK)
         self._left = b""
         if not data:

@@ -62,6 +62,8 @@ class TokenizerFile:
             encoder = self._open()
         except FivepointError as reason:
             raise InputError(f"tokenizer {self.name}: {reason}") from reason
+        except ModuleNotFoundError as reason:
+            raise InputError(f"tokenizer {self.name} needs the package {reason.name}: pip install 'fivepoint[prepare]'") from reason
         except Exception as reason:  # each library raises its own kinds
             raise InputError(
                 f"expected a tokenizer in {self.name} (tokenizers JSON, tiktoken ranks or description, tekken, or a "

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import sys
 
 import pytest
 import sentencepiece
@@ -161,3 +162,10 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, content):
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot read the tokenizer"):
         TokenizerFile.read(tmp_path / "none.json")
+
+
+def test_a_library_that_is_not_installed_is_named(tmp_path, monkeypatch):
+    file = TokenizerFile.read(byte_tokenizer(tmp_path / "t.json"))
+    monkeypatch.setitem(sys.modules, "fivepoint.corpus.hugging_face", None)
+    with pytest.raises(InputError, match=r"needs the package .*pip install 'fivepoint\[prepare\]'"):
+        file.open()
