@@ -1,6 +1,6 @@
 """Different lines against all lines, of a text at once and in parts."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fivepoint.corpus import lines
@@ -12,6 +12,7 @@ def test_lines_of_white_space_do_not_count():
     assert count_lines("") == count_lines("\n \n") == (0, 0)
 
 
+@settings(deadline=None)
 @given(text=st.text("ab \r\n\u2028", max_size=100), data=st.data())
 def test_parts_count_as_the_whole(text, data):
     places = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
