@@ -79,3 +79,18 @@ class _Source:
                 step[-1][0] if step else None,
                 source=name,
             )
+
+
+def expect_all_seen(trace: Trace, stride: str = "L") -> None:
+    """Raise Broken where a run as long as an epoch leaves windows out; NotApplicable where it repeats some, which is for C1.3 to judge.
+
+    A run of several epochs may repeat, and leaves out what it never shows.
+    """
+    case, seen = trace.case, Counter(trace.keys())
+    total = sum(window_count(case, name, stride) for name in case.settings.sources)
+    whole = case.settings.length - case.settings.length % case.legs[-1].batch_size
+    epochs = whole // max(1, total)
+    if not epochs or (epochs == 1 and max(seen.values(), default=0) > 1):
+        raise NotApplicable("expected an epoch, and no window twice in it")
+    if trace.legs[-1].leg.steps is None and len(seen) < total:
+        raise Broken(f"all {total} windows in a run of {whole} samples", f"{len(seen)} of them")

@@ -32,7 +32,7 @@ class WindowsThatShareNoToken(Honest):
 class LastWindowDropped(Honest):
     """Takes the last full window of each corpus for an incomplete one."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "C3.3", "D0.9")
+    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3", "D0.9")
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Plan with corpora that end a window earlier, where they have more than one."""
@@ -48,6 +48,20 @@ class LastWindowDropped(Honest):
             for source in plan.sources
         )
         return replace(plan, sources=sources)
+
+
+class EndsBeforeTheLastWindow(LastWindowDropped):
+    """Goes through a source once, and does not read the last window of a corpus."""
+
+    clause, fault, also = "D0.1", 41, ("C1.3", "D0.9")
+    promises = Honest.promises - {"epochs", "where", "order"}
+
+    def over(self) -> bool:
+        """Return whether the next step needs a window again."""
+        if super().over():
+            return True
+        positions = range(self.consumed, self.consumed + self.layout.batch_size)
+        return any(self.plan.resolve(position).epoch > 0 for position in positions)
 
 
 class WindowsOfEachShard(Honest):

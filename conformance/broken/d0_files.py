@@ -14,21 +14,18 @@ from ...reference.records import Sample
 from ..driver import Array, Layout, Settings
 from .honest import Honest
 
-REPAIRED = "repaired"
 
-
-class _Repairs(Honest):
+class Repairs(Honest):
     """Reads a copy of the corpora in which it has made up what it missed."""
 
-    def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
-        """Copy and repair every corpus."""
-        shutil.copytree(corpus, workdir / REPAIRED)
-        for folder in sorted((workdir / REPAIRED).iterdir()):
-            self.repair(folder)
-
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
-        """Plan with the repaired corpora."""
-        return super().make_plan(self.workdir / REPAIRED, settings)
+        """Copy the corpora as they are now, a copy for each rank, repair each, and plan with them."""
+        copy = self.workdir / f"repaired-{self.layout.rank}"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(corpus, copy)
+        for folder in sorted(copy.iterdir()):
+            self.repair(folder)
+        return super().make_plan(copy, settings)
 
     def repair(self, folder: Path) -> None:
         """Make the corpus in `folder` readable."""
@@ -40,7 +37,7 @@ def edited(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-class VocabularyIgnored(_Repairs):
+class VocabularyIgnored(Repairs):
     """Takes every id that the dtype holds, whatever the vocabulary."""
 
     clause, fault = "D0.10", 51
@@ -65,7 +62,7 @@ class LastIdRefused(Honest):
         return tokens
 
 
-class UnfinishedManifestRead(_Repairs):
+class UnfinishedManifestRead(Repairs):
     """Looks for anything like a manifest, and takes one that was never finished."""
 
     clause, fault = "D0.11", 53
@@ -76,7 +73,7 @@ class UnfinishedManifestRead(_Repairs):
             (folder / ".manifest.json.tmp").rename(folder / "manifest.json")
 
 
-class ManifestMadeUp(_Repairs):
+class ManifestMadeUp(Repairs):
     """Describes anew, from the files that it finds, a corpus whose manifest it cannot read."""
 
     clause, fault = "D0.11", 53
@@ -119,7 +116,7 @@ class ManifestMadeUp(_Repairs):
         }
 
 
-class MissingShardsLeftOut(_Repairs):
+class MissingShardsLeftOut(Repairs):
     """Serves the shards that have arrived so far."""
 
     clause, fault, also = "D0.11", 53, ("C3.6",)

@@ -40,7 +40,7 @@ def mixtures(scale: Scale) -> Iterable[Case]:
 
 def weighed(samples: int, weights: dict[str, str], leg: Leg | None = None) -> Case:
     """Return a case of roomy sources, mixed by `weights`."""
-    size = ROOMY if len(weights) < 10 else 20
+    size = max(ROOMY, samples) if len(weights) < 10 else 20
     return mixture(dict.fromkeys(weights, size), weights, samples, leg=leg)
 
 

@@ -1,6 +1,7 @@
 """D0, what a sample is: where windows lie, what follows each token, and that values arrive as they were written."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture, one_source
 from ..corpora import CorpusSpec, windows
-from ..coverage import expect_whole_epochs
+from ..coverage import expect_all_seen
 from ..driver import Array, Phase, Settings
 from ..judging import served
 from ..registry import Scale, check
@@ -82,12 +83,28 @@ def on_the_grid(bench: Bench, case: Case) -> None:
             )
 
 
-@check("D0.1", "every-window", single, faults=(41,), judges_trace=True)
+@check("D0.1", "every-window", single, faults=(41,))
 def every_window(bench: Bench, case: Case) -> None:
-    """One epoch shows all (T - 1) // L windows."""
+    """A run of one epoch shows all (T - 1) // L windows."""
     _expect_stride(bench, "L")
-    if not expect_whole_epochs(bench.play(case)):
-        raise NotApplicable("expected a case of a whole epoch")
+    expect_all_seen(bench.play(case))
+
+
+def for_long(scale: Scale) -> Iterable[Case]:
+    """The same for eight epochs, in which a window that is read at all comes up."""
+    for case in single(scale):
+        if case.settings.length <= 40:
+            (phase,) = case.settings.phases
+            yield case.with_settings(phases=[replace(phase, length=8 * phase.length)]).with_legs(Leg(micro_batch=8))
+
+
+@check("D0.1", "never-read", for_long, needs="epochs", faults=(41,))
+def never_read(bench: Bench, case: Case) -> None:
+    """No window stays unread for eight epochs."""
+    _expect_stride(bench, "L")
+    if case.settings.length < 8 * case.windows(case.corpora[0].name):
+        raise NotApplicable("expected a case of eight epochs")
+    expect_all_seen(bench.play(case))
 
 
 @check("D0.2", "next-token", single, faults=(43,), judges_trace=True)
