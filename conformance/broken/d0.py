@@ -53,7 +53,7 @@ class LastWindowDropped(Honest):
 class EndsBeforeTheLastWindow(LastWindowDropped):
     """Goes through a source once, and does not read the last window of a corpus."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "D0.9")
+    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3", "D0.9")
     promises = Honest.promises - {"epochs", "where", "order"}
 
     def over(self) -> bool:
