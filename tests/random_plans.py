@@ -1,5 +1,6 @@
 """Hypothesis strategy over plans: sources, unions, phases, both rules, skips, and every run past the second epoch of three sources."""
 
+from itertools import accumulate
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ def plans(draw: st.DrawFn, pool: list[Path]) -> dict[str, Any]:
     before = length_of(plan) - LONGEST
     phases[-1]["length"] = max(1, second_epochs(plan) - before) + draw(st.integers(0, 60))
     length = before + phases[-1]["length"]
-    skips = draw(st.dictionaries(st.integers(0, length - 1), st.integers(1, 9), max_size=3))
+    borders = list(accumulate([0, *(part["length"] for part in phases[:-1])]))
+    skips = draw(st.dictionaries(st.integers(0, length - 1) | st.sampled_from(borders), st.integers(1, 9), max_size=3))
     batch_sizes = draw(st.none() | st.just([[0, 12]]) | ramps(length))
     return make_plan(sources, phases, seed=seed, skips=sorted(skips.items()), batch_sizes=batch_sizes)
 

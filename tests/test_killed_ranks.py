@@ -15,6 +15,7 @@ KILLS_A_RUN = 10
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)  # a minute of two cores, which other tests may want too
 @pytest.mark.clause("C4.9")
 @pytest.mark.clause("C4.11")
 def test_fifty_kills(tmp_path):

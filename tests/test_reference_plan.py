@@ -41,7 +41,7 @@ def walked(plan):
 @pytest.mark.slow
 @pytest.mark.clause("C1.2")
 @pytest.mark.clause("C3.3")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_every_position_of_any_plan(pool, data):
     plan = data.draw(plans(pool))
@@ -50,7 +50,7 @@ def test_every_position_of_any_plan(pool, data):
 
 @pytest.mark.slow
 @pytest.mark.clause("C3.7")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_way_back_in_any_plan(pool, data):
     plan = data.draw(plans(pool))

@@ -176,7 +176,7 @@ def test_boundaries_of_awkward_documents(tmp_path, lengths, shard_bytes):
 
 
 @pytest.mark.clause("D0.9")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30).filter(lambda lengths: sum(lengths) > L), st.integers(2, 60))
 def test_boundaries_of_any_documents(tmp_path_factory, lengths, shard_bytes):
     check_bounds(write_corpus(tmp_path_factory.mktemp("any") / "corpus", Serial().documents(lengths), shard_bytes=shard_bytes))
