@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .case import INSIDE, KILL, Case, Leg, settings_from
+from .case import INSIDE, KILL, SAVE, Case, Leg, settings_from
 from .doors import Rank
 from .driver import Array, Refusal, Settings
 from .replies import DriverFault, LoaderError
@@ -62,7 +62,8 @@ class Play:
         self.steps(leg.steps)
         if leg.stop == INSIDE and not found.ended and (step := self.begin()) is not None:
             found.steps.append(replace(step, committed=False))
-        if leg.steps is not None or leg.stop != "save":
+        # A leg without a next one is stopped early too, and of a loader that keeps no state none is asked for.
+        if (leg.steps is not None or leg.stop != SAVE) and "resume" in self.bench.declaration().promises:
             self.save()
         if leg.stop == KILL:
             saved = self.consumed
