@@ -1,8 +1,12 @@
 """Loaders whose epochs are not whole, or whose cursors do not carry over (C1.3, C1.8)."""
 
+from dataclasses import replace
+from typing import Any
+
 from ...reference.blend import Blend
 from ...reference.mixing import mix64, word
 from ...reference.permutation import Permutation
+from ...reference.plan import Plan
 from ...reference.skips import Skips
 from .c1 import OtherDraws
 
@@ -98,3 +102,25 @@ class CursorsFromTheNewWeights(OtherEpochs):
         resolver = self.plan.resolver
         weights = resolver.stretches[resolver.phase_of(position)].blend.weights
         return Blend(weights, self.settings.rule)(Skips(0, self.plan.skips).local(position))
+
+
+class SwitchesAStepLateAfterAResume(OtherDraws):
+    """Draws one more step by the old weights when it was resumed before the mixture changed."""
+
+    clause, fault, also = "C4.1", 14, ("C4.3", "C4.4", "C4.5", "C4.8", "C1.8")
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Restore the state, with the phase in which it was saved a step longer."""
+        super().restore(states)
+        phases = self.plan.phases
+        number = self.plan.resolver.phase_of(self.consumed) if self.consumed < self.plan.length else len(phases)
+        if number + 1 < len(phases) and phases[number + 1].length > self.layout.batch_size:
+            longer = replace(phases[number], length=phases[number].length + self.layout.batch_size)
+            shorter = replace(phases[number + 1], length=phases[number + 1].length - self.layout.batch_size)
+            self.going = replace(self.plan, phases=(*phases[:number], longer, shorter, *phases[number + 2 :]))
+
+    going: Plan | None = None
+
+    def draw(self, position: int) -> tuple[int, int]:
+        """Return the draw of the plan that the resumed run goes by."""
+        return (self.going or self.plan).resolver.draw(position)
