@@ -238,7 +238,8 @@ def test_a_lost_worker_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer):
 def test_workers_end_with_their_parent(tmp_path, tokenizer):
     process, workers = running(tmp_path, tokenizer)
     process.kill()
-    process.communicate()
+    process.wait()  # workers that stayed would hold its standard error open
+    process.stderr.close()
     begun = time.monotonic()
     while time.monotonic() < begun + 30 and any(map(alive, workers)):
         time.sleep(0.05)
