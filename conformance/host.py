@@ -93,7 +93,8 @@ def _packed(step: list[MicroBatch] | None) -> tuple[dict[str, Any], list[Array]]
     try:
         for batch in step:
             micro_batches.append({str(name): len(frames) + i for i, name in enumerate(batch)})
-            frames += [np.asarray(array) for array in batch.values()]
+            # Copies: a loader may fill its buffers again for the next step.
+            frames += [np.array(array) for array in batch.values()]
     except (AttributeError, TypeError, ValueError) as reason:
         raise Unfit(f"gave a step that is no list of micro-batches, which name arrays: {reason}") from reason
     for frame in frames:

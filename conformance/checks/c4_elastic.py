@@ -12,7 +12,7 @@ from ..driver import Array
 from ..judging import expect_same_sequence
 from ..registry import Scale, check
 from ..resuming import expect_uninterrupted
-from ..verdict import Broken, NotApplicable
+from ..verdict import Broken
 
 
 def resumed_on(n: int, steps: int, first: Leg, last: Leg) -> Case:
@@ -49,7 +49,7 @@ def same_batch(scale: Scale) -> Iterable[Case]:
     yield resumed_on(32, 1, Leg(1, 4), Leg(4, 1))
 
 
-@check("C4.3", "other-ranks-same-batch", same_batch, needs="resume elastic layout", faults=(10,))
+@check("C4.3", "other-ranks-same-batch", same_batch, needs="resume elastic layout rebatch", faults=(10,))
 def on_other_ranks_of_the_same_batch(bench: Bench, case: Case) -> None:
     """The steps hold what they held, on more ranks or fewer."""
     expect_uninterrupted(bench, case)
@@ -150,7 +150,6 @@ def any_ones_state(bench: Bench, case: Case) -> None:
 def equal_states(bench: Bench, case: Case) -> None:
     """After the same steps every process saves the same, byte for byte, or as JSON value for value."""
     leg = replace(case.legs[0], state_of=None)
-    _expect_peers(bench, case)
     with bench.open(case.with_legs(leg)) as play:
         play.run(leg)
         for number, state in enumerate(play.states):
@@ -171,14 +170,8 @@ def any_ones_state_on_other_ranks(bench: Bench, case: Case) -> None:
 
 
 def _expect_as_from_all(bench: Bench, case: Case) -> None:
-    _expect_peers(bench, case)
     from_all = case.with_legs(*(replace(leg, state_of=None) for leg in case.legs))
     expect_same_sequence(bench.play(from_all), bench.play(case))
-
-
-def _expect_peers(bench: Bench, case: Case) -> None:
-    if max(leg.tp * leg.pp * leg.cp for leg in case.legs) > 1 and "peers" not in bench.declaration().promises:
-        raise NotApplicable("expected a loader that knows peers")
 
 
 def _difference(first: Array, other: Array) -> str | None:

@@ -1,0 +1,132 @@
+"""V, the driver's own MUSTs: what is handed over is a step, every request is answered, and what is declared is kept.
+
+These come first: of a loader whose driver does not do what it must, nothing can be said.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..bench import Bench, Failed, Refused
+from ..case import Case, Leg
+from ..cases import mixture, one_source
+from ..driver import PROMISES, Phase
+from ..registry import Scale, check
+from ..verdict import Broken
+
+SERVED = "the simplest run to be served"
+
+
+def simplest(scale: Scale) -> Iterable[Case]:
+    """One source, an epoch of six steps."""
+    yield one_source(12, leg=Leg(1, 2))
+
+
+def layouts(scale: Scale) -> Iterable[Case]:
+    """One source on one rank, and with accumulation on two."""
+    yield one_source(12, leg=Leg(1, 2))
+    yield one_source(12, leg=Leg(2, 1, 2))
+
+
+@check("V1", "steps", layouts)
+def steps(bench: Bench, case: Case) -> None:
+    """Every answer to next is a list of as many micro-batches as asked for, of integers in the shape asked for."""
+    trace = bench.play(case)
+    if not trace.legs[0].steps:
+        raise Broken(f"{case.settings.length // case.legs[0].batch_size} steps", "none", leg=0, step=0)
+
+
+@check("V2", "answers", simplest)
+def answers(bench: Bench, case: Case) -> None:
+    """Each request is answered once, in time, and without an error, in a rank's own process too."""
+    for leg in (case.legs[0], replace(case.legs[0], fresh=True, steps=2 if "resume" in bench.declaration().promises else None)):
+        try:
+            bench.play(case.with_legs(leg))
+        except (Failed, Refused) as reason:
+            raise Broken(SERVED, f"after {reason.verb}: {reason}", leg=reason.leg) from None
+
+
+@check("V2", "leaves-the-corpora-alone", simplest)
+def leaves_the_corpora_alone(bench: Bench, case: Case) -> None:
+    """The folder of the corpora is the same after a run as before it: names, sizes and times."""
+    corpus = bench.corpora(case.corpora)
+    before = _listed(corpus)
+    bench.play(case)
+    after = _listed(corpus)
+    if changed := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
+        raise Broken("the folder of the corpora as it was", f"{', '.join(changed)} changed or new")
+
+
+def _listed(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {}
+    for path in folder.rglob("*"):
+        stat = path.stat()
+        found[str(path.relative_to(folder))] = (stat.st_size if path.is_file() else 0, stat.st_mtime_ns)
+    return found
+
+
+def examples(case: Case) -> dict[str, Case]:
+    """Return for each promise that shows in a short run, a case that asks for no other one, or for few."""
+    leg = case.legs[0]
+    name, n = next(iter(case.settings.sources)), case.settings.length
+    two = mixture({"a": 9, "b": 9}, {"a": "1", "b": "1"}, 12, leg=leg)
+    return {
+        "epochs": case.with_settings(phases=[Phase(2 * n, {name: "1"})]),
+        "mixture": two,
+        "phases": two.with_settings(phases=[Phase(6, {"a": "1", "b": "1"}), Phase(6, {"a": "2", "b": "1"})]),
+        "skips": case.with_settings(phases=[Phase(n - 2, {name: "1"})], skips=[(2, 2)]),
+        "workers": case.with_legs(replace(leg, workers=2)),
+        "peers": case.with_legs(replace(leg, tp=2)),
+        "boundaries": case.with_settings(boundaries=True),
+        "batch_size": case.with_settings(batch_size=leg.batch_size),
+        "resume": case.with_legs(replace(leg, steps=1), leg),
+        "rebatch": case.with_legs(replace(leg, steps=1), replace(leg, accumulation=2)),
+        "elastic": case.with_legs(replace(leg, steps=1), replace(leg, dp_size=2, micro_batch=1)),
+        "one_state": case.with_legs(replace(leg, steps=1, state_of=0), leg),
+    }
+
+
+def answered(case: Case) -> dict[str, tuple[dict[str, Any], type]]:
+    """Return for each promise that is an answer, the request and the type of what has to come back."""
+    source, corpora = next(iter(case.settings.sources.items()))
+    return {
+        "where": ({"do": "where", "source": source, "corpus": corpora[0], "first": 0, "last": 0}, list),
+        "hash": ({"do": "identity"}, str),
+        "log": ({"do": "log"}, list),
+    }
+
+
+@check("V3", "keeps-what-it-declares", simplest)
+def keeps_what_it_declares(bench: Bench, case: Case) -> None:
+    """Whatever is declared is served in its simplest form, and not refused after all."""
+    declared = bench.declaration().promises
+    for promise, example in examples(case).items():
+        if promise in declared:
+            _expect_kept(bench, promise, example)
+    with bench.open(case) as play:
+        play.open(case.legs[0])
+        for promise, (request, kind) in answered(case).items():
+            if promise in declared:
+                try:
+                    found = play.ask(request, play.ranks[:1])[0][0]
+                except (Failed, Refused) as reason:
+                    raise _unkept(promise, reason) from None
+                if not isinstance(found, kind):
+                    raise Broken(f"{promise}, as declared: it {PROMISES[promise]}", f"{type(found).__name__} for a {kind.__name__}")
+
+
+def _expect_kept(bench: Bench, promise: str, example: Case) -> None:
+    try:
+        trace = bench.play(example)
+    except (Failed, Refused) as reason:
+        raise _unkept(promise, reason) from None
+    if promise == "boundaries":
+        for _, step in trace.steps():
+            if missing := {"position_ids", "loss_mask", "cu_seqlens"} - step.batches[0][0].keys():
+                raise Broken(f"boundaries, as declared: it {PROMISES[promise]}", f"no {' and no '.join(sorted(missing))}")
+
+
+def _unkept(promise: str, reason: Failed | Refused) -> Broken:
+    what = "a refusal" if isinstance(reason, Refused) else "an error"
+    return Broken(f"{promise}, as declared: it {PROMISES[promise]}", f"{what} of {reason.verb}: {reason}", leg=reason.leg)
