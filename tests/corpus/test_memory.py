@@ -96,5 +96,5 @@ def test_one_large_document(tmp_path, kind):
         "--min-unique-lines", "0.9",
     )  # fmt: skip
     print(f"one document of {size // MEGABYTE} MB ({kind}): peak {peak / MEGABYTE:.0f} MB")
-    assert report["corpora"][0]["documents"] == 1 and report["corpora"][0]["tokens"] > size
+    assert report["corpora"][0]["documents"] == 1 and report["corpora"][0]["tokens"] > size * 9 // 10  # a line break is two bytes in JSON
     assert peak < LIMIT, f"expected less than {LIMIT} bytes, found {peak}"
