@@ -96,7 +96,7 @@ class Changes(Honest):
     def next(self) -> list[MicroBatch] | None:
         """Return the step, changed."""
         step = super().next()
-        return None if step is None else self.change(step)  # type: ignore[no-any-return] # that it is no step is the fault
+        return None if step is None else self.change(step)
 
 
 class GivesWholeWindows(Changes):
