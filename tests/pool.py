@@ -10,8 +10,8 @@ SIZES = [2, 5, 9, 10, 13, 17, 18, 25, 26, 33, 34, 41, 50, 57, 65, 66, 81, 97]
 
 
 def make_pool(folder: Path) -> list[Path]:
-    """Write the pool, and return the folders of its corpora; every second one has ids above 65,535."""
-    serial = {"uint16": Serial(), "uint32": Serial(1 << 20)}
+    """Write the pool, and return the folders of its corpora; their ids have the highest bit of the dtype set."""
+    serial = {"uint16": Serial(1 << 15), "uint32": Serial(1 << 31)}
     folders = []
     for number, size in enumerate(SIZES):
         dtype = "uint32" if number % 2 else "uint16"
