@@ -18,7 +18,6 @@ from ..play import Failed, Play, Refused
 from ..registry import Scale, check
 from ..verdict import Broken, NotApplicable
 
-
 DECIDES_IN = {"the rule": "order", "the name of a source": "order", "the seed": "shuffle"}
 """What decides a token only for loaders that make a promise."""
 
