@@ -122,7 +122,7 @@ class TestKnownFailures:
         (tmp_path / "known").write_text(f"{CHECK} it was so\n")
         assert conform("reference", "--select", "C2.4", "--known", "known").code == 0
 
-    @pytest.mark.parametrize("line", ["C9.9/nothing because", CHECK, f"{CHECK}   "])
+    @pytest.mark.parametrize("line", ["no/such because", CHECK, f"{CHECK}   "])
     def test_a_line_without_a_check_and_a_reason_is_refused(self, tmp_path, line):
         (tmp_path / "known").write_text(f"\n{line}\n")
         done = conform("reference", "--select", "C2.1", "--known", "known")
@@ -148,7 +148,7 @@ def test_ranks_can_be_processes_of_their_own():
         (["reference", "--process", "x"], "expected one loader, or --process COMMAND, found reference, --process x"),
         (["no-such-loader"], "expected a loader of the entry points fivepoint.loaders (reference"),
         (["no.such:Driver"], "no.such:Driver"),
-        (["reference", "--select", "C9.9"], "found C9.9; --list shows them"),
+        (["reference", "--select", "no-such"], "found no-such; --list shows them"),
         (["reference", "--case", "x.json"], "expected --case FILE and --check ID together"),
         (["reference", "--case", "x.json", "--check", CHECK], "expected a case as the suite writes it at x.json"),
         (["reference", "--known", "none"], "expected a file of known failures at none"),
