@@ -11,7 +11,7 @@ from ..driver import Layout, Settings
 from ..drivers.reference import plan_for
 from .honest import Honest
 
-RESUMED = ("C4.2", "C4.3", "C4.4", "C4.5", "C4.6", "C4.8", "C4.9")
+RESUMED = ("C1.10", "C4.2", "C4.3", "C4.4", "C4.5", "C4.8", "C4.9")
 """What cannot hold either where the simplest resume goes wrong."""
 
 

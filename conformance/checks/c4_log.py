@@ -13,8 +13,8 @@ from ..case import INSIDE, KILL, Case, Leg
 from ..cases import mixture, one_source
 from ..judging import expect_same_sequence
 from ..registry import Scale, check
-from ..resuming import stops, without_stops
-from ..trace import StepTrace
+from ..resuming import stops
+from ..trace import StepTrace, Trace
 from ..verdict import Broken, NotApplicable
 
 
@@ -189,20 +189,25 @@ def next_before_commit(bench: Bench, case: Case) -> None:
 @check("C4.12", "unapplied-steps-count", not_applied, needs="commit resume", faults=(5, 6))
 def unapplied_steps_count(bench: Bench, case: Case) -> None:
     """Steps whose update was not applied are not served again, neither in the run nor after a resume."""
+    expect_same_sequence(_stopped(bench, case, True), _stopped(bench, case, False))
+
+
+def _stopped(bench: Bench, case: Case, applied: bool) -> Trace:
+    """Return the run, stopped after three steps, all of them applied or not, and resumed."""
     leg = case.legs[0]
     with bench.open(case) as play:
         play.open(leg)
-        _alternate(play, 3)
+        _alternate(play, 3, applied)
         play.save()
         play.close()
         play.run(replace(leg, steps=None))
-    expect_same_sequence(bench.play(without_stops(case)), play.trace)
+        return play.trace
 
 
-def _alternate(play: Play, steps: int | None = None) -> None:
-    """Serve steps, and commit the first, third, ... as not applied."""
+def _alternate(play: Play, steps: int | None = None, applied: bool = False) -> None:
+    """Serve steps, and commit the second, fourth, ... as applied, and the others where `applied` says so."""
     leg = play.trace.legs[-1]
     while len(leg.steps) < (play.settings.length if steps is None else steps) and (step := play.begin()) is not None:
-        play.ask({"do": "commit", "applied": len(leg.steps) % 2 == 1})
+        play.ask({"do": "commit", "applied": applied or len(leg.steps) % 2 == 1})
         leg.steps.append(step)
         play.consumed += play.leg.batch_size

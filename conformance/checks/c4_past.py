@@ -41,9 +41,9 @@ def lengths_and_weights(scale: Scale) -> Iterable[Case]:
 def skips_of_the_past(scale: Scale) -> Iterable[Case]:
     """A skip before the place of the restart that was not there, is gone, or was another."""
     case = one_source(40, samples=24, leg=Leg(1, 2))
-    yield resumed_with(case, skips=[(4, 3)])
-    yield resumed_with(case.with_settings(skips=[(4, 3)]), skips=[])
-    yield resumed_with(case.with_settings(skips=[(4, 3)]), skips=[(4, 2)])
+    yield resumed_with(case, skips=[(2, 3)])
+    yield resumed_with(case.with_settings(skips=[(2, 3)]), skips=[])
+    yield resumed_with(case.with_settings(skips=[(2, 3)]), skips=[(2, 2)])
 
 
 def names_and_rules(scale: Scale) -> Iterable[Case]:
