@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, CorpusError
+from ..reference.files import sync_folder, write_whole
 from ..reference.manifest import MANIFEST, Manifest
-from .files import flush_folder, write_whole
 from .settings import HOLDOUT
 from .write import REPORT, clear_unfinished
 
@@ -63,7 +63,7 @@ class Output:
             if folder.exists():
                 if (folder / MANIFEST).exists() and self._report(folder) is not None:
                     (folder / MANIFEST).unlink()
-                    flush_folder(folder)
+                    sync_folder(folder)
                 clear_unfinished(folder, name)
                 folder.rmdir()
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError
+from ..reference.files import written
 from ..reference.manifest import Manifest
 from .cut import exact_joints
 from .documents import Part, read_parts
 from .encode import Job, Pool, workers_of
-from .files import locked, written
+from .lock import locked
 from .outputs import FORMAT, Output
 from .settings import HOLDOUT, Settings
 from .sort_out import SortOut, Tally

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..reference.files import NewFile, written
 from .documents import Part
 from .encode import Encoded
-from .files import NewFile, written
 from .lines import LineCounter
 from .settings import Settings
 from .write import DROPPED, CorpusWriter

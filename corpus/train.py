@@ -9,8 +9,8 @@ from typing import Any
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from ..errors import ConfigError, InputError
+from ..reference.files import write_whole
 from .documents import Reading, read_parts
-from .files import write_whole
 from .settings import chosen
 from .sources import Source
 from .tokenizer import EOD_NAMES, TokenizerFile

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ConfigError, CorpusError, InputError
+from ..reference.files import NewFile, sync_folder, write_whole, written
 from ..reference.manifest import MANIFEST, Manifest, Shard, Tokenizer
 from ..reference.schema import validate
-from .files import NewFile, flush_folder, write_whole, written
 
 SHARD_BYTES = 256 << 20
 UINT16_IDS = 1 << 16
 REPORT = "report.json"
 DROPPED = "dropped.jsonl"
+TEMPORARY = re.compile(r"\.(.+)\.[^.]+\.tmp")
 NAME = re.compile(r"[^./\\\x00-\x1f][^/\\\x00-\x1f]*")
 NAME_BYTES = 200
 
@@ -80,7 +81,7 @@ class CorpusWriter:
     def add(self, tokens: ArrayLike) -> None:
         """Append one document of `tokens`, integers below `vocab_size`; it may be empty.
 
-        Raises InputError for a token outside the vocabulary, CorpusError where the disk takes no more.
+        Raises InputError for a token outside the vocabulary, OutputError where the disk takes no more.
         """
         array = np.asarray(tokens)
         self.add_parts([array], array.size)
@@ -212,10 +213,10 @@ def clear_unfinished(folder: Path, name: str) -> None:
     for path in found:
         if path.name == MANIFEST:
             raise CorpusError(f"{folder} holds a finished corpus already; choose another folder or remove it")
-        stem = path.name[1:-4] if path.name.startswith(".") and path.name.endswith(".tmp") else path.name
+        stem = temporary[1] if (temporary := TEMPORARY.fullmatch(path.name)) else path.name
         if not (ours.fullmatch(stem) or stem == MANIFEST) or not path.is_file():
             raise CorpusError(f"expected {folder} to be empty or an unfinished corpus {name}, found {path.name}; choose another folder")
     for path in found:
         path.unlink()
     if found:
-        flush_folder(folder)
+        sync_folder(folder)

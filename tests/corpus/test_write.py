@@ -100,7 +100,7 @@ def test_a_finished_corpus_is_not_written_over(tmp_path):
 def test_what_an_interrupted_writer_left_is_cleared(tmp_path):
     folder = tmp_path / "web"
     folder.mkdir()
-    for name in ("web-00000.bin", "web-00007.idx.npy", ".web-00008.bin.tmp", ".manifest.json.tmp"):
+    for name in ("web-00000.bin", "web-00007.idx.npy", ".web-00008.bin.k2_x9abc.tmp", ".manifest.json.k2_x9abc.tmp"):
         (folder / name).write_bytes(b"left over")
     manifest = write(folder, [[1]])
     assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "web-00000.bin", "web-00000.idx.npy"]
