@@ -49,6 +49,7 @@ class Job:
             "accumulation": layout.accumulation,
             "pause": 0.002 if kill else 0,
             "save_every": self._choose.randint(1, 6),
+            "save_inside": self._choose.random() < 0.5,
         }
         (leg / "job.json").write_text(json.dumps(job))
         command = [sys.executable, "-P", str(PROGRAM), str(leg / "job.json")]

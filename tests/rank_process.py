@@ -1,7 +1,7 @@
 """One data-parallel rank as a process: `python rank_process.py JOB.json RANK`, made to be killed.
 
 It "trains" each step by writing down what it was served, waits for the other ranks, and commits. Rank 0 saves the state
-every few steps and writes the run log.
+every few steps, after the commit or while the next step is under way, and writes the run log.
 """
 
 import hashlib
@@ -35,6 +35,9 @@ def main(job_file: str, rank: int) -> None:
     barrier = Barrier(Path(job["leg"]), rank, job["dp_size"])
     barrier.wait()
     for step in loader:
+        due = rank == 0 and (loader.steps + 1) % job["save_every"] == 0
+        if due and job["save_inside"]:
+            save(state_file, loader.state_dict())
         rows = []
         for batch in step:
             rows += rows_of(batch)
@@ -42,7 +45,7 @@ def main(job_file: str, rank: int) -> None:
         os.write(trained, json.dumps([loader.consumed, rows]).encode() + b"\n")
         barrier.wait()
         loader.commit()
-        if rank == 0 and loader.steps % job["save_every"] == 0:
+        if due and not job["save_inside"]:
             save(state_file, loader.state_dict())
     if rank == 0:
         save(state_file, loader.state_dict())

@@ -79,13 +79,14 @@ def check_run_log(expected, job):
 
 
 def random_plan(pool, choose):
-    """Return a run of some thousands of positions over four sources, one of them a union, with two mixtures and skips."""
+    """Return a run of some thousands of positions over four sources, one of them a union, with three mixtures and skips."""
     folders = choose.sample(pool[3:], 6)
     sources = {"a": folders[:1], "b": folders[1:2], "union": folders[2:5], "web": folders[5:]}
     seq_len = choose.choice([4, 8])
     phases = [
-        phase(choose.randint(500, 1500), {"a": 1, "b": 2, "union": 4}, seq_len),
+        phase(choose.randint(100, 300), {"a": 1, "b": 2, "union": 4}, seq_len),
+        phase(choose.randint(300, 1200), {"b": 3, "union": 2}, seq_len),
         phase(choose.randint(2500, 3000), {"a": 3, "b": 1, "union": 2, "web": 5}, seq_len, "furthest-behind"),
     ]
-    skips = [[at, choose.randint(1, 20)] for at in sorted(choose.sample(range(3000), 4))]
+    skips = [[at, choose.randint(1, 20)] for at in sorted(choose.sample(range(2900), 4))]
     return make_plan(sources, phases, seed=choose.getrandbits(64), skips=skips)
