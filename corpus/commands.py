@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, CorpusError
+from ..errors import ConfigError, CorpusError, InputError
 
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for machines, and no progress.")]
 
@@ -72,7 +72,10 @@ def prepare(
     )
     choice = work.TokenizerChoice(tokenizer, encoding, train_bpe, train_characters, "" if no_eod else eod)
     with _progress(as_json) as progress:
-        reports = work.prepare(out, choice, source, settings, force=force, progress=progress)
+        try:
+            reports = work.prepare(out, choice, source, settings, force=force, progress=progress)
+        except ModuleNotFoundError as reason:
+            raise InputError(f"these inputs need the package {reason.name}: pip install 'fivepoint[prepare]'") from reason
     if as_json:
         typer.echo(json.dumps({"out": str(out), "sources": reports}, ensure_ascii=False))
     else:

@@ -84,3 +84,13 @@ def test_bad_tokenizer(files, case):
 
 def test_no_text_to_train_on(files):
     assert "expected text to train" in refused(7, "prepare", "--out", files / "o", "--source", f"a={files}/empty.txt", "--train-bpe", "300")
+
+
+def test_a_library_that_is_missing_is_named_with_what_brings_it(files):
+    # A package of that name, earlier on the path, that says what an absent one makes Python say.
+    (files / "absent" / "pyarrow").mkdir(parents=True)
+    (files / "absent" / "pyarrow" / "__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\", name='pyarrow')")
+    arguments = ("prepare", "--out", files / "out", "--tokenizer", files / "t.json", "--source", f"a={files / 'body.parquet'}")
+    said = refused(7, *arguments, PYTHONPATH=str(files / "absent"))
+    assert "need the package pyarrow: pip install 'fivepoint[prepare]'" in said
+    assert not (files / "out" / "a").exists()
