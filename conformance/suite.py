@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from . import checks
 from .asking import asked
@@ -98,14 +99,22 @@ def replay(bench: Bench, check: Check, case: Case) -> Finding:
     return replace(attempt(bench, check, case, declared), seconds=time.monotonic() - start)
 
 
-def judge(bench: Bench, check: Check, declared: Declaration, mode: str = QUICK, seed: int = 0, shrinking: float = SHRINKING) -> Finding:
-    """Return the finding of one check: broken at its first case that fails, which is made smaller."""
+def judge(
+    bench: Bench,
+    check: Check,
+    declared: Declaration,
+    mode: str = QUICK,
+    seed: int = 0,
+    shrinking: float = SHRINKING,
+    most: int | None = None,
+) -> Finding:
+    """Return the finding of one check: broken at its first case that fails, which is made smaller; `most` cases are looked at."""
     if missing := sorted(check.needs - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
     scale = Scale(mode, random.Random(f"{seed} {check.id}"))
     start = time.monotonic()
     best = Finding(check.id, check.clause, NOT_APPLICABLE, "has no case")
-    for case in check.cases(scale):
+    for case in islice(check.cases(scale), most):
         found = attempt(bench, check, case, declared)
         if found.verdict == BROKEN:
             best = shrunk(bench, check, found, declared, shrinking)
