@@ -85,11 +85,12 @@ def with_other_workers(bench: Bench, case: Case) -> None:
 
 
 def chains(scale: Scale) -> Iterable[Case]:
-    """Stopped two to five times at random places, also twice in the same place and inside steps."""
+    """Stopped two to five times at random places, also twice in the same place, and in the full mode inside steps."""
     for _ in range(12 if scale.full else 3):
         leg = Leg(scale.random.choice((1, 2)), scale.random.choice((1, 2)))
         counts = [scale.random.randint(1, 3) for _ in range(scale.random.randint(2, 5))]
-        legs = [replace(leg, steps=count, stop=scale.random.choice((SAVE, SAVE, INSIDE))) for count in counts]
+        ways = (SAVE, SAVE, INSIDE) if scale.full else (SAVE,)
+        legs = [replace(leg, steps=count, stop=scale.random.choice(ways)) for count in counts]
         yield one_source((sum(counts) + 3) * leg.batch_size, leg=leg).with_legs(*legs, leg)
     yield one_source(20, leg=Leg(1, 2)).with_legs(Leg(1, 2, steps=2), Leg(1, 2, steps=0), Leg(1, 2, steps=0), Leg(1, 2))
 

@@ -69,8 +69,8 @@ def _opened(bench: Bench, case: Case) -> tuple[float, int]:
 
 
 def many_steps(scale: Scale) -> Iterable[Case]:
-    """Steps of 8 samples of 256 tokens, some hundreds or some ten thousands."""
-    steps = (QUARTERS + 1) * (4000 if scale.full else 60)
+    """Steps of 8 samples of 256 tokens, some hundreds or some thousands."""
+    steps = (QUARTERS + 1) * (1000 if scale.full else 60)
     yield one_source(600 if scale.full else 64, samples=8 * steps, seq_len=256, leg=Leg(1, 8))
 
 
