@@ -35,6 +35,9 @@ def conform(
     processes: Annotated[
         bool, typer.Option("--processes/--in-process", help="Give every rank a process, also where a check needs none.")
     ] = False,
+    limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0.1, help="Time for one answer of a driver: 30 in Python, 60 by --process.")
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
     known: Annotated[
@@ -65,27 +68,20 @@ def conform(
     elif matrix:
         _matrix()
     elif record is not None:
-        _record(names or [], process, processes, case, record)
+        _record(_door(names or [], process, processes, limit) if names or process is not None else None, case, record)
     elif trace:
         outcome = _judge_traces([Path(name) for name in names or []], checks)
         _report(outcome, json_file, junit)
     else:
         if (case is None) != (check is None):
             raise UsageError("expected --case FILE and --check ID together, found one of them")
-        outcome = _judge(names or [], process, processes, checks, "full" if full else "quick", seed, known, cases, case)
+        opened = _door(names or [], process, processes, limit)
+        outcome = _judge(opened, checks, "full" if full else "quick", seed, known, cases, case)
         _report(outcome, json_file, junit)
 
 
 def _judge(
-    names: list[str],
-    process: str | None,
-    processes: bool,
-    checks: list[Check],
-    mode: str,
-    seed: int,
-    known: Path | None,
-    cases: Path,
-    case: Path | None,
+    opened: tuple[Door, str, str], checks: list[Check], mode: str, seed: int, known: Path | None, cases: Path, case: Path | None
 ) -> Outcome:
     from . import console
     from .bench import Bench
@@ -95,7 +91,7 @@ def _judge(
     from .suite import collected, declared_or_none, replay, run
 
     expected = read(known, [each.id for each in collected()]) if known else {}
-    door, name, asked = _door(names, process, processes)
+    door, name, asked = opened
     with Bench(door) as bench, console.progress(len(checks)) as advance:
         if case is None:
             findings = run(bench, [each.id for each in checks], mode, seed, advance)
@@ -122,17 +118,15 @@ def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
     return Outcome("traces", asked, "trace", 0, bench.declaration(), findings, {each.id: each.clause for each in checks})
 
 
-def _record(names: list[str], process: str | None, processes: bool, case: Path | None, folder: Path) -> None:
+def _record(opened: tuple[Door, str, str] | None, case: Path | None, folder: Path) -> None:
     from . import console
     from .recording import example, record, write_data
 
     chosen = console.read_case(case) if case else example()
     write_data(folder, chosen)
     typer.echo(f"corpora in {folder / 'corpus'}, the case in {folder / 'case.json'}")
-    if names or process is not None:
-        door, _, _ = _door(names, process, processes)
-        for file in record(folder, chosen, door):
-            typer.echo(f"recorded {file}")
+    for file in record(folder, chosen, opened[0]) if opened else ():
+        typer.echo(f"recorded {file}")
 
 
 def _matrix() -> None:
@@ -157,7 +151,7 @@ def _report(outcome: Outcome, json_file: Path | None, junit: Path | None) -> Non
     raise typer.Exit(1 if outcome.unexpected else 0)
 
 
-def _door(names: list[str], process: str | None, processes: bool) -> tuple[Door, str, str]:
+def _door(names: list[str], process: str | None, processes: bool, limit: float | None) -> tuple[Door, str, str]:
     """Return the door that the command line asks for, the loader's name, and the words that name it."""
     import shlex
 
@@ -166,11 +160,15 @@ def _door(names: list[str], process: str | None, processes: bool) -> tuple[Door,
     if len(names) + (process is not None) != 1:
         found = ", ".join([*names, *([f"--process {process}"] if process is not None else [])]) or "none"
         raise UsageError(f"expected one loader, or --process COMMAND, found {found}")
+    seconds = {} if limit is None else {"limit": limit}
+    words = "" if limit is None else f" --limit {limit:g}"
     if process is not None:
-        return Processes(shlex.split(process)), process, f"--process {shlex.quote(process)}"
+        return Processes(shlex.split(process), **seconds), process, f"--process {shlex.quote(process)}{words}"
     (loader,) = names
     try:
-        door = InProcess(loader)
+        door = InProcess(loader, **seconds)
     except LookupError as reason:
         raise UsageError(str(reason)) from reason
-    return (Processes(host_command(loader)), loader, f"{loader} --processes") if processes else (door, loader, loader)
+    if not processes:
+        return door, loader, loader + words
+    return Processes(host_command(loader), **seconds), loader, f"{loader} --processes{words}"

@@ -119,7 +119,7 @@ def test_the_function_takes_what_numpy_can_view(tmp_path):
     recorder.record(file, [{"inputs": [[4, 5, 6, 7]], "targets": [[5, 6, 7, 8]]}])
     recorder.finish(file, ended=True)
     found = findings([tmp_path / "a.trace"])
-    assert {found[check].verdict for check in ("D0.1/every-window", "D0.2/next-token", "C1.3/one-epoch")} == {"holds"}
+    assert {found[check].verdict for check in ("D0.1/on-the-grid", "D0.2/next-token", "C1.3/one-epoch")} == {"holds"}
 
 
 class TestDamaged:

@@ -34,7 +34,7 @@ def print_outcome(outcome: Outcome) -> None:
 
 
 def _clauses(outcome: Outcome) -> Table:
-    version = f" {outcome.declared.version}" if outcome.declared else ""
+    version = f" {outcome.declared.version}" if outcome.declared and outcome.declared.version else ""
     heading = Text(f"{outcome.loader}{version}, {outcome.mode} mode, seed {outcome.seed}")
     table = Table(title=heading, title_justify="left", box=SIMPLE)
     for column in ("clause", "", "verdict", "checks", "seconds", "reason"):
