@@ -100,7 +100,7 @@ def unbounded(scale: Scale) -> Iterable[Case]:
         yield case.with_settings(boundaries=False).with_legs(Leg())
 
 
-@check("D0.9", "served", unbounded, faults=(50,), judges_trace=True)
+@check("D0.9", "served", unbounded, faults=(50,))
 def awkward_documents_are_served(bench: Bench, case: Case) -> None:
     """An epoch holds the tokens of every document, however short: consecutive ones in each sample, and every window."""
     trace = bench.play(case)
