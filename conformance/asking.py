@@ -40,11 +40,13 @@ def _draws(case: Case, stride: str) -> Iterator[tuple[Fraction, int]]:
     """Yield for each source its share of the run, what is skipped included, and how many windows it has."""
     present = {spec.name for spec in case.corpora}
     skipped = sum(count for _, count in case.settings.skips)
+    shares: dict[str, Fraction] = {}
+    for phase in case.settings.phases:
+        weights = {name: Fraction(weight) for name, weight in phase.weights.items()}
+        total = sum(weights.values())
+        for name, weight in weights.items():
+            if weight:
+                shares[name] = shares.get(name, Fraction(skipped)) + phase.length * weight / total
     for source, corpora in case.settings.sources.items():
         if present.issuperset(corpora):
-            share = Fraction(skipped)
-            for phase in case.settings.phases:
-                weights = {name: Fraction(weight) for name, weight in phase.weights.items()}
-                if weights.get(source):
-                    share += phase.length * weights[source] / sum(weights.values())
-            yield share, case.windows(source, stride)
+            yield shares.get(source, Fraction(skipped)), case.windows(source, stride)
