@@ -1,5 +1,6 @@
 """All data-parallel ranks of a job as loaders in one process, held step by step to the expected run."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -107,3 +108,23 @@ def check_to_end(expected: Expected, ranks: Ranks, consumed: int) -> int:
     assert ranks.serve() is None, f"a step at {consumed} that does not fit the run of {expected.length}"
     assert all(loader.complete for loader in ranks.loaders)
     return consumed
+
+
+def state_at(plan: dict[str, Any], consumed: int) -> dict[str, Any]:
+    """Return the state of a run that stands at `consumed`, as JSON that went through a file."""
+    ranks = Ranks(plan, Layout(1, 1))
+    for _ in range(consumed):
+        list(ranks.serve()[0])
+        ranks.commit()
+    return json.loads(json.dumps(ranks.loaders[0].state_dict()))
+
+
+def served(loader: Loader, steps: int | None = None) -> list[list[int]]:
+    """Return the positions of each of the next steps."""
+    found = []
+    for step in loader:
+        found.append([position for batch in step for position in batch.positions.tolist()])
+        loader.commit()
+        if len(found) == steps:
+            break
+    return found
