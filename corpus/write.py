@@ -88,7 +88,8 @@ class CorpusWriter:
 
     def add_parts(self, parts: Iterable[np.ndarray[Any, Any]], length: int) -> None:
         """Append one document of `length` tokens that comes in `parts`, for documents too long to hold at once."""
-        if self._open is not None and self._open.tokens and (self._open.tokens + length) * self._token_dtype.itemsize > self.shard_bytes:
+        # An empty document never begins a shard, which holds at least one token.
+        if length and self._open is not None and self._open.tokens and self._overflows(self._open, length):
             self._close_shard()
         if self._open is None:
             self._open = _OpenShard(self.folder / f"{self.name}-{len(self._shards):05d}.bin")
@@ -150,6 +151,9 @@ class CorpusWriter:
                 f"expected tokens of {self.name} from 0 to {self.vocab_size - 1}, found {wrong}; use the tokenizer that made them"
             )
         return np.ascontiguousarray(tokens, dtype=self._token_dtype)
+
+    def _overflows(self, shard: "_OpenShard", length: int) -> bool:
+        return (shard.tokens + length) * self._token_dtype.itemsize > self.shard_bytes
 
     def _close_shard(self) -> None:
         if self._open is not None:

@@ -12,14 +12,19 @@ if TYPE_CHECKING:
 EPOCHS_WITHOUT_SIGN_OFF = 4
 
 
-def check(plan: "Plan") -> None:
-    """Raise BudgetError or PlanError for the first source that the plan uses more, or less, than it may."""
+def check(plan: "Plan", batch_size: int | None = None) -> None:
+    """Raise BudgetError or PlanError for the first source that the plan uses more, or less, than it may.
+
+    `batch_size` is that of a loader's steps, for a plan that has none of its own.
+    """
+    largest = max((size for _, size in plan.batch_sizes), default=batch_size)
     for uses in _collections(plan):
         _budget(plan, uses)
         _sign_off(plan, uses)
     for number, source in enumerate(plan.sources):
         _drawn(plan, number, source.name)
-        _repeats_in_step(plan, number, source.name)
+        if largest is not None:
+            _repeats_in_step(plan, number, source.name, largest)
 
 
 def epochs(plan: "Plan", name: str) -> Fraction:
@@ -106,12 +111,11 @@ def _drawn(plan: "Plan", number: int, name: str) -> None:
         )
 
 
-def _repeats_in_step(plan: "Plan", number: int, name: str) -> None:
+def _repeats_in_step(plan: "Plan", number: int, name: str, largest: int) -> None:
     budget = plan.budgets.get(name)
-    if not plan.batch_sizes or (budget and budget.repeats_in_step_signed_off):
+    if budget and budget.repeats_in_step_signed_off:
         return
     windows = plan.sources[number].window_count(plan.phases[0].grid)
-    largest = max(size for _, size in plan.batch_sizes)
     for phase in range(len(plan.phases)):
         if repeats_in_step(plan, number, phase, largest):
             raise PlanError(

@@ -121,7 +121,7 @@ def _expect_size(path: Path, size: int | None) -> None:
 def _load_index(path: Path, shard: Shard) -> Array:
     try:
         starts: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as reason:
+    except (OSError, ValueError, EOFError) as reason:
         raise CorpusError(f"{path} is not a document index: {reason}; restore it from a copy") from reason
     if starts.dtype != np.dtype("<i8") or starts.shape != (shard.documents,) or starts[0] != 0 or starts[-1] > shard.tokens:
         raise CorpusError(

@@ -51,7 +51,7 @@ class Loader:
                 f"expected dp_rank in [0, dp_size), micro_batch >= 1 and accumulation >= 1, found {dp_rank}, {dp_size}, "
                 f"{micro_batch} and {accumulation}"
             )
-        plan.admit()
+        plan.admit(dp_size * micro_batch * (accumulation or 1))
         self.plan = plan
         self.dp_rank, self.dp_size, self.micro_batch = dp_rank, dp_size, micro_batch
         self._accumulation = accumulation

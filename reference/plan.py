@@ -117,11 +117,12 @@ class Plan:
         """SHA-256 of the cut at `consumed`: the identity of everything that the run has seen until then."""
         return digest(self.cut(consumed).to_json())
 
-    def admit(self) -> None:
-        """Raise PlanError or BudgetError where the plan asks for more of a source than its budget and sign-offs allow (C1.4, C1.5,
-        C1.11, C1.12).
+    def admit(self, batch_size: int | None = None) -> None:
+        """Raise PlanError or BudgetError where the plan asks for more of a source than its budget and sign-offs allow (A9).
+
+        `batch_size` is that of a loader's steps, looked at where the plan has no batch sizes.
         """
-        admission.check(self)
+        admission.check(self, batch_size)
 
     @property
     def length(self) -> int:

@@ -128,7 +128,6 @@ def test_repeats_in_a_step_of_a_later_size(write, load):
         load(make_plan(folders, [phase(20, {"a": 1, "b": 1}, SEQ_LEN)], batch_sizes=[[0, 2], [8, 12]], budgets={}))
 
 
-@pytest.mark.xfail(reason="the loader does not hold the step size that it brings to C1.11")
 @pytest.mark.clause("C1.11")
 def test_repeats_in_a_step_whose_size_the_loader_brings(write, load):
     plan = load(make_plan({"a": [write("a", 3)], "b": [write("b", 60)]}, [phase(20, {"a": 1, "b": 1}, SEQ_LEN)], budgets={}))

@@ -121,3 +121,13 @@ def test_a_folder_with_a_file_of_somebody_else_is_left_alone(tmp_path, stranger)
 def test_a_name_that_cannot_name_a_corpus_is_refused(tmp_path, name):
     with pytest.raises(ConfigError, match="corpus name"):
         CorpusWriter(tmp_path / "web", name, 10, TOKENIZER)
+
+
+@pytest.mark.clause("D0.9")
+def test_an_empty_document_never_begins_a_shard(tmp_path):
+    with CorpusWriter(tmp_path / "web", "web", 100, TOKENIZER, shard_bytes=8) as writer:
+        for length in (0, 10, 0, 0, 3, 0):
+            writer.add(range(length))
+        manifest = writer.finish()
+    assert [(shard.tokens, shard.documents) for shard in manifest.shards] == [(10, 4), (3, 2)]
+    assert not list((tmp_path / "web").glob(".*")), "nothing unfinished is left"
