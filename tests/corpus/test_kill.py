@@ -12,6 +12,7 @@ from preparing import command, fivepoint, tree, write_jsonl
 MOMENTS = 20
 
 
+@pytest.mark.clause("D0.11")
 @pytest.mark.slow
 def test_killed_at_random_moments(tmp_path):
     for name in ("a", "b"):
