@@ -18,6 +18,8 @@ from ..reference.schema import validate
 Record = dict[str, Any]
 
 BLOCK = 1 << 16
+BEGINNINGS = (b'{"event"', b'{"step"')
+"""How every line of a run log begins."""
 
 
 class RunLog:
@@ -104,12 +106,23 @@ class RunLog:
             _parse(os.pread(self._file, whole - begin, begin), f"{self.path}, the last line")
         self.torn = size - whole
         if self.torn:
+            if not whole:
+                self._expect_begun()
             os.ftruncate(self._file, whole)
             os.fsync(self._file)
             logging.getLogger(__name__).warning(
                 "%s ended in a torn line of %d bytes, left by a crash; it was cut off, and the log goes on after the last whole line",
                 self.path,
                 self.torn,
+            )
+
+    def _expect_begun(self) -> None:
+        """Raise RunLogError unless a file without one whole line is the beginning of a log, or blank: it could be anybody's text."""
+        start = os.pread(self._file, max(map(len, BEGINNINGS)), 0)
+        if start.strip(b"\0") and not any(known.startswith(start) or start.startswith(known) for known in BEGINNINGS):
+            raise RunLogError(
+                f"{self.path}: expected a run log or no file, found one line that is no record, "
+                f"{_shown(start.decode('utf-8', 'backslashreplace'))}; choose another file"
             )
 
     def _flush(self) -> None:

@@ -41,6 +41,27 @@ def test_a_log_cut_at_any_byte_of_its_last_line_is_read_and_written_on(tmp_path,
         assert list(read(path)) == [*kept, step_record(3)], f"written on, cut at byte {size}"
 
 
+@pytest.mark.parametrize("size", [0, 1, 5, 12, 60])
+def test_a_log_torn_in_its_first_line_is_begun_again(tmp_path, size):
+    path = tmp_path / "run.jsonl"
+    for torn in (lines(opened(0))[:size], lines(step_record(1))[:size], bytes(size)):
+        path.write_bytes(torn)
+        with RunLog(path) as log:
+            log.write(opened(0))
+        assert (log.torn, list(read(path))) == (size, [opened(0)])
+
+
+@pytest.mark.parametrize(
+    "content", [b"a thesis of one line", b'{"format":"fivepoint-plan"}', b"\x80\x04K\x01."], ids=["text", "JSON", "bytes"]
+)
+def test_one_line_that_is_no_log_is_left_alone(tmp_path, content):
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(RunLogError, match="expected a run log or no file"):
+        RunLog(path)
+    assert path.read_bytes() == content
+
+
 def test_a_torn_line_longer_than_a_block_is_cut_off(tmp_path):
     path = tmp_path / "run.jsonl"
     path.write_bytes(lines(RECORDS[0]) + b"\0" * (2 * run_log.BLOCK + 5))
