@@ -87,6 +87,12 @@ def test_a_driver_at_fault_is_named_inside_this_process(name: str) -> None:
     assert kind.clause in broken(findings(name, *MUSTS, kind.clause, limit=1))
 
 
+def test_every_check_of_a_drivers_musts_catches_a_driver() -> None:
+    found = [finding for name, kind in DRIVERS.items() for finding in findings(name, *MUSTS, kind.clause, limit=1)]
+    caught = {finding.check for finding in found if finding.verdict == BROKEN}
+    assert [check.id for check in collected(MUSTS) if check.id not in caught] == []
+
+
 @pytest.mark.parametrize("name", DRIVERS)
 def test_a_driver_at_fault_is_named_in_a_process(name: str) -> None:
     kind = DRIVERS[name]

@@ -1,4 +1,4 @@
-"""Loaders that leave the wrong files, or pay for the past with time (C4.9, C4.10)."""
+"""Loaders that leave or find the wrong files, or pay for the past with time (C4.9, C4.10; C3.1 where ranks open together)."""
 
 import json
 import time
@@ -67,6 +67,19 @@ class LeavesHalfACache(KeepsItsOrder):
         if not path.exists():
             self.fill(path, length)
         return np.memmap(path, np.int64, "r")
+
+
+class DoesNotWaitForTheFirstRank(KeepsItsOrder):
+    """Has the first rank make the file, whole or not at all, and goes on in another order on ranks that do not find it yet."""
+
+    clause, fault, also = "C3.1", 56, ()
+
+    def find(self, path: Path, length: int) -> Any:
+        """Make the file on the first rank; take it where it is, and the order backwards where it is not."""
+        if self.layout.rank == 0 and not path.exists():
+            self.fill(path.with_suffix(".tmp"), length)
+            path.with_suffix(".tmp").rename(path)
+        return np.memmap(path, np.int64, "r") if path.exists() else range(length - 1, -1, -1)
 
 
 class ReadsAllThatWasServed(Honest):

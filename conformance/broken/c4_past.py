@@ -12,7 +12,7 @@ from .honest import Honest
 class TakesAnyState(Honest):
     """Reads where to go on, and nothing of whose state it is."""
 
-    clause, fault, also = "C4.7", 54, ()
+    clause, fault, also = "C4.7", 54, ("C3.6",)
 
     def restore(self, states: list[dict[str, Any]]) -> None:
         """Go on at the position."""
@@ -37,7 +37,7 @@ class ComparesPart(Honest):
 class KnowsCorporaByName(ComparesPart):
     """Compares the names and lengths of corpora, not what is in them."""
 
-    clause, fault, also = "C4.7", 54, ()
+    clause, fault, also = "C4.7", 54, ("C3.6",)
 
     def part(self, plan: dict[str, Any]) -> Any:
         """Return the plan without the hashes of its corpora."""
