@@ -1,4 +1,4 @@
-"""Canonical JSON and its SHA-256: the identity of manifests, plans and cuts (formats.md, F0; clause C3.4)."""
+"""Canonical JSON and its SHA-256: the identity of manifests, plans and cuts (formats.md, F0; clause C3.5)."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ def digest(value: Any) -> str:
 def read_json(path: Path, error: type[FivepointError]) -> Any:
     """Return the JSON value in the file at `path`.
 
-    Floats, null, duplicate keys and text that is not UTF-8 are refused here, because nothing that has a hash may hold them.
+    Floats, null, duplicate keys and what is not UTF-8 are refused here, because nothing that has a hash may hold them.
     Raises `error` with the file, and the line where there is one.
     """
     try:
@@ -39,9 +39,12 @@ def read_json(path: Path, error: type[FivepointError]) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Return the JSON value in `text`; raises ValueError for malformed JSON, floats, null and duplicate keys."""
-    value = json.loads(text, parse_float=_no_float, parse_constant=_no_float, parse_int=_no_sign, object_pairs_hook=_no_duplicates)
-    _no_null(value)
+    """Return the JSON value in `text`; raises ValueError for malformed JSON, floats, null, lone surrogates and duplicate keys."""
+    try:
+        value = json.loads(text, parse_float=_no_float, parse_constant=_no_float, parse_int=_no_sign, object_pairs_hook=_no_duplicates)
+        _expect_canonical(value)
+    except RecursionError:
+        raise ValueError("expected a few arrays and objects in one another, found too many") from None
     return value
 
 
@@ -81,8 +84,13 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_null(value: Any) -> None:
+def _expect_canonical(value: Any) -> None:
     if value is None:
         raise ValueError("expected no null, found one")
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _no_null(item)
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"expected text without lone surrogates, found {value!r}") from None
+    for item in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _expect_canonical(item)

@@ -59,7 +59,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read {path}: {reason.strerror or reason}") from reason
     except UnicodeDecodeError as reason:
         raise ConfigError(f"{path} is not UTF-8 text (byte {reason.start}); save it as UTF-8") from reason
-    except tomllib.TOMLDecodeError as reason:
+    except (ValueError, RecursionError) as reason:  # beside its own error: numbers of too many digits, tables too deep
         raise ConfigError(f"{path} is not valid TOML: {reason}") from reason
     validate(config, "run", str(path), ConfigError)
     return config

@@ -1,4 +1,4 @@
-"""The manifest of a corpus: what its files must be, and its identity (formats.md, F1; clauses C3.5 and D0.8)."""
+"""The manifest of a corpus: what its files must be, and its identity (formats.md, F1; clauses C3.5 and D0.10)."""
 
 from dataclasses import asdict, dataclass
 from functools import cached_property

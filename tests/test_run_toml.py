@@ -157,6 +157,8 @@ def test_a_source_at_zero_in_one_phase_rests(folder):
         (("seed = 7", "sead = 7\nseed = 7"), "must not contain {'sead'}"),
         (("samples = 100", ""), "expected one of tokens, samples and steps, found none"),
         (("samples = 100", "samples = 100\nsteps = 10"), "expected one of tokens, samples and steps, found samples and steps"),
+        (("seed = 7", f"seed = {'7' * 5000}"), "is not valid TOML"),
+        (("seed = 7", f"seed = {'[' * 100_000}"), "is not valid TOML"),
         (("samples = 100", 'samples = "a lot"'), "samples: expected a quantity such as 4096"),
         (("samples = 100", "tokens = 7"), "expected a run of at least one sample of 8 tokens, found tokens = 7"),
         (("samples = 100", 'samples = "50%"'), "expected no percentage, found 50%"),

@@ -88,7 +88,9 @@ def test_checkpoints(folder, kind):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\x80\x04K\x01.", b"null", b'{"seed": 1.5}', b"[1]"], ids=["empty", "cut", "pickle", "null", "float", "list"]
+    "content",
+    [b"", b"{", b"\x80\x04K\x01.", b"null", b'{"seed": 1.5}', b"[1]", b"[" * 100_000, b'{"\\ud800": 1}', b'{"seed": ' + b"1" * 5000 + b"}"],
+    ids=["empty", "cut", "pickle", "null", "float", "list", "deep", "half a character", "long number"],
 )
 def test_files_that_hold_something_else(folder, content):
     (folder / "broken.json").write_bytes(content)
