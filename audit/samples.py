@@ -1,9 +1,9 @@
 """What stands at a position, in words for people and machines."""
 
-from pathlib import Path
 from typing import Any
 
-from ..errors import CorpusError, RangeError
+from ..errors import RangeError
+from ..reference import batch
 from ..reference.corpus import CorpusReader
 from ..reference.plan import Plan
 from ..reference.records import Sample
@@ -42,10 +42,6 @@ def the_corpus(plan: Plan, source: str, corpus: str | None) -> str:
 
 
 def open_corpus(plan: Plan, source: str, corpus: str) -> CorpusReader:
-    """Open one corpus of the plan, and no other; raises CorpusError where it is missing or not the plan's."""
-    if source not in plan.paths:
-        raise CorpusError(f"expected the plan to say where source {source!r} lies, found no paths for it; add them to the plan's file")
-    corpora = next(item.corpora for item in plan.sources if item.name == source)
-    pairs = zip(corpora, plan.paths[source], strict=True)
-    path, pinned = next((path, item.manifest) for item, path in pairs if item.name == corpus)
-    return CorpusReader(Path(plan.folder, path), pinned)
+    """Open one corpus of the plan by its names, and no other; raises CorpusError where it is missing or not the plan's."""
+    found = next(item for item in plan.sources if item.name == source)
+    return batch.open_corpus(plan, found, next(item for item in found.corpora if item.name == corpus))

@@ -11,7 +11,7 @@ from ..errors import CorpusError, UsageError
 from . import boundaries as bounds
 from .corpus import Array, CorpusReader
 from .plan import Plan
-from .records import Sample
+from .records import Corpus, Sample, Source
 
 
 @dataclass(frozen=True)
@@ -119,16 +119,22 @@ def open_corpora(plan: Plan) -> dict[tuple[str, str], CorpusReader]:
     """Open every corpus of the plan; the key is (source, corpus). Raises CorpusError for data that is missing or is not the plan's
     (C3.6).
     """
-    readers = {}
-    for source in plan.sources:
-        if source.name not in plan.paths:
-            raise CorpusError(
-                f"expected the plan to say where source {source.name!r} lies, found no paths for it; add them to the plan's file "
-                "(they are in no hash)"
-            )
-        for corpus, path in zip(source.corpora, plan.paths[source.name], strict=True):
-            readers[source.name, corpus.name] = CorpusReader(Path(plan.folder, path), corpus.manifest)
-    return readers
+    return {(source.name, corpus.name): open_corpus(plan, source, corpus) for source in plan.sources for corpus in source.corpora}
+
+
+def open_corpus(plan: Plan, source: Source, corpus: Corpus) -> CorpusReader:
+    """Open one corpus of one source of the plan, and no other; raises CorpusError as `open_corpora` does."""
+    if source.name not in plan.paths:
+        raise CorpusError(
+            f"expected the plan to say where source {source.name!r} lies, found no paths for it; add them to the plan's file "
+            "(they are in no hash)"
+        )
+    reader = CorpusReader(Path(plan.folder, plan.paths[source.name][source.corpora.index(corpus)]), corpus.manifest)
+    # Positions are resolved by the plan's numbers: one that was changed by hand would serve other windows without a sound.
+    found = Corpus(reader.manifest.name, reader.manifest.manifest_hash, reader.manifest.content_hash, reader.manifest.tokens)
+    if found != corpus:
+        raise CorpusError(f"{reader.folder}: expected {corpus} as the plan says, found {found} in its manifest; compile the plan again")
+    return reader
 
 
 def _kinds(asked: str | Iterable[str] | None) -> frozenset[str]:

@@ -230,3 +230,13 @@ def test_data_that_is_not_the_plans_is_refused(tmp_path, damage):
     DAMAGE[damage](folder)
     with pytest.raises(CorpusError, match="corpus"):
         Loader(opened, 0, 1, 1)
+
+
+@pytest.mark.clause("C3.6")
+@pytest.mark.parametrize("field, value", [("tokens", 33), ("content", "1" * 64), ("name", "another")])
+def test_a_plan_that_contradicts_the_manifest_it_pins_is_refused(tmp_path, field, value):
+    folder = write_corpus(tmp_path / "corpus", Serial().documents([20, 21]))
+    plan = make_plan({"a": [folder]}, [phase(10, {"a": 1}, 4)])
+    plan["sources"][0]["corpora"][0][field] = value
+    with pytest.raises(CorpusError, match="as the plan says"):
+        Loader(Plan.from_json(plan), 0, 1, 1)
