@@ -20,9 +20,9 @@ def check(plan: "Plan", where: str) -> None:
     _one_collection_once(plan, where)
     _ascending(plan.skips, f"{where}: skips")
     _ascending(plan.batch_sizes, f"{where}: batch_sizes")
-    length = plan.length
-    if length > LARGEST:
-        raise PlanError(f"{where}: expected at most 2^48 positions, found {length}")
+    length, passed_over = plan.length, sum(count for _, count in plan.skips)
+    if length + passed_over > LARGEST:
+        raise PlanError(f"{where}: expected at most 2^48 samples, those that skips pass over included, found {length + passed_over}")
     if plan.skips and plan.skips[-1][0] >= length:
         raise PlanError(f"{where}: expected skips before the end of the run, position {length}, found one at {plan.skips[-1][0]}")
     if plan.batch_sizes and plan.batch_sizes[0][0] != 0:

@@ -174,6 +174,7 @@ MALFORMED = {
     "two skips at one place": lambda plan: plan.update(skips=[[5, 1], [5, 1]]),
     "a skip of nothing": lambda plan: plan.update(skips=[[5, 0]]),
     "a skip at the end": lambda plan: plan.update(skips=[[20, 1]]),
+    "skips of more samples than a run may take": lambda plan: plan.update(skips=[[5, 2**48 - 19]]),
     "batch sizes that begin late": lambda plan: plan.update(batch_sizes=[[1, 4]]),
     "batch sizes out of order": lambda plan: plan.update(batch_sizes=[[0, 4], [8, 2], [4, 2]]),
     "a batch size of 0": lambda plan: plan.update(batch_sizes=[[0, 0]]),
