@@ -64,11 +64,8 @@ def _shares(stretch: Stretch, offset: int, batch_size: int, dp_size: int) -> lis
     # Steps visit the classes of local positions modulo gcd(period, B) in the same way every time, and within a class every residue
     # equally often.
     classes = gcd(blend.period, batch_size)
-    counts = blend.counts_by_class(classes)
-    place = (np.arange(batch_size) + offset) % classes
-    rank = np.arange(batch_size) // (batch_size // dp_size)
-    visits = np.zeros((dp_size, classes), np.int64)
-    np.add.at(visits, (rank, place), 1)
-    # Each class holds period / classes residues, and each rank visits batch_size / dp_size classes a step.
-    parts = (blend.period // classes) * (batch_size // dp_size)
-    return [[Fraction(int(count), parts) for count in row] for row in visits @ counts]
+    counts, share = blend.counts_by_class(classes), batch_size // dp_size
+    ranks = [np.arange(first, first + share) % classes for first in range(offset, offset + batch_size, share)]
+    # Each class holds period / classes residues, and each rank visits `share` classes a step.
+    parts = (blend.period // classes) * share
+    return [[Fraction(int(count), parts) for count in counts[visited].sum(axis=0)] for visited in ranks]
