@@ -16,6 +16,7 @@ from .replies import DriverFault
 from .shrink import smallest
 from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 
+REFUSAL = "a refusal"
 SHRINKING = 15.0
 """Seconds for making a failing case smaller."""
 GIVE_UP = 3
@@ -141,7 +142,7 @@ def tried(bench: Bench, check: Check, case: Case) -> Finding:
         return Finding(check.id, check.clause, NOT_APPLICABLE, str(reason))
     except Refused as refused:
         # A promise was made for all that the check needs: to refuse it now is to break it.
-        got = f"a refusal of {refused.verb}: {refused.reason}"
+        got = f"{REFUSAL} of {refused.verb}: {refused.reason}"
         return replace(
             made, expected=f"what is promised ({', '.join(sorted(check.needs)) or 'to serve'})", got=got, where={"leg": refused.leg}
         )
@@ -161,7 +162,9 @@ def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration, se
 
     def still_broken(case: Case) -> Finding | None:
         again = attempt(bench, check, case, declared)
-        return again if again.verdict == BROKEN and again.clause == found.clause else None
+        # A smaller case may be one that is rightly refused: that would prove another thing.
+        same = again.clause == found.clause and again.got.startswith(REFUSAL) == found.got.startswith(REFUSAL)
+        return again if again.verdict == BROKEN and same else None
 
     return smallest(found, still_broken, seconds)
 
