@@ -19,7 +19,8 @@ def moved(sample: Sample, first: int) -> Sample:
 class WindowsThatShareNoToken(Honest):
     """Starts a window after the last target of the one before, while it counts windows as if they shared a token."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3", "D0.9")
+    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C2.1", "C2.3", "C2.5", "C3.3", "D0.9")
+    promises = Honest.promises - {"where"}
 
     def resolve(self, position: int) -> Sample:
         """Return the tokens from k * (L + 1), taken round at the end of the corpus."""
@@ -32,7 +33,8 @@ class WindowsThatShareNoToken(Honest):
 class LastWindowDropped(Honest):
     """Takes the last full window of each corpus for an incomplete one."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3", "D0.9")
+    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C2.1", "C2.3", "C2.5", "C3.3", "C4.5", "D0.9")
+    promises = Honest.promises - {"where"}
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Plan with corpora that end a window earlier, where they have more than one."""
@@ -53,7 +55,6 @@ class LastWindowDropped(Honest):
 class EndsBeforeTheLastWindow(LastWindowDropped):
     """Goes through a source once, and does not read the last window of a corpus."""
 
-    clause, fault, also = "D0.1", 41, ("C1.3", "C1.8", "C3.3", "D0.9")
     promises = Honest.promises - {"epochs", "where", "order"}
 
     def over(self) -> bool:
@@ -109,6 +110,7 @@ class WindowsAcrossCorpora(Honest):
     """Lays the corpora of a source end to end and cuts windows across them."""
 
     clause, fault, also = "D0.3", 44, ("D0.1", "C1.3", "C3.3")
+    promises = Honest.promises - {"where"}
 
     def tokens(self, sample: Sample) -> Array:
         """Return the window of the joined tokens."""
@@ -124,6 +126,7 @@ class TargetOfTheNextCorpus(Honest):
     """Reads the inputs of every full L tokens of a corpus, and the last target of the last ones wherever the file goes on."""
 
     clause, fault, also = "D0.3", 44, ("D0.1", "C1.3", "C3.3", "D0.9")
+    promises = Honest.promises - {"where"}
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Plan with T // L windows for a corpus of T tokens."""
