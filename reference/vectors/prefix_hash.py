@@ -37,7 +37,7 @@ EMPTY = '{"format":"fivepoint-plan","phases":[],"seed":1234,"skips":[],"sources"
 LONG = plan(
     4096,
     {"web": 2_134_567_890_123},
-    [(1 << 40, {"web": 1}), ((1 << 48) - (1 << 40), {"web": 1})],
+    [(1 << 40, {"web": 1}), ((1 << 48) - (1 << 40) - (1 << 20), {"web": 1})],
     skips=[((1 << 47), 1 << 20)],
     repeated=["web"],
 )
