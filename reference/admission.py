@@ -39,8 +39,8 @@ def repeats_in_step(plan: "Plan", number: int, phase: int, batch_size: int) -> b
     """
     stretch = plan.resolver.stretches[phase]
     blend, windows = stretch.blend, plan.sources[number].window_count(stretch.grid)
-    # A run of B samples holds a source's share of them and a few more (at most 4.4, with rule furthest-behind): that settles all but
-    # small sources.
+    # A run of B samples holds a source's share of them and a few more: 2 with rule earliest-deadline, 4.4 in all that was tried of
+    # furthest-behind. That settles all but small sources.
     if windows >= batch_size * blend.weights[number] // blend.period + 6:
         return False
     # The draws of one period begin every run there is.
