@@ -95,6 +95,8 @@ def verify(
     from .verify import corpora_in, problems
 
     corpora = [corpus for folder in folders for corpus in corpora_in(folder)]
+    if disjoint and len(corpora) < 2:
+        raise ConfigError(f"expected at least two corpora for --disjoint, found {len(corpora)}")
     sizes = {corpus: sum(path.stat().st_size for path in corpus.glob("*.bin") if path.is_file()) for corpus in corpora}
     found: list[tuple[Path, str]] = []
     with _progress(as_json) as progress:
@@ -129,11 +131,9 @@ def verify(
 
 
 def _shared(corpora: list[Path], sizes: dict[Path, int], progress: Callable[[str, int, int], None]) -> list[dict[str, Any]]:
-    """Return which documents are in two of `corpora`; raises ConfigError where there is nothing to compare."""
+    """Return which documents are in two of `corpora`."""
     from .disjoint import shared_documents
 
-    if len(corpora) < 2:
-        raise ConfigError(f"expected at least two corpora for --disjoint, found {len(corpora)}")
     found = []
     for at, first in enumerate(corpora):
         for second in corpora[at + 1 :]:

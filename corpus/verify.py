@@ -38,14 +38,17 @@ def problems(folder: Path, progress: Progress = lambda _: None) -> Iterator[str]
     owners = {shard.sha256: shard.file for shard in manifest.shards}
     for shard in manifest.shards:
         for path in (folder / shard.file, folder / shard.index_file):
-            if not path.is_file():
-                yield f"{path} is missing; restore it from a copy"
-            elif not path.resolve().is_relative_to(folder.resolve()):
-                yield f"{path} is a link out of its folder, to {path.resolve()}; copy the file itself there"
-            elif path.name == shard.file:
-                yield from _tokens(path, shard, manifest, owners, progress)
-            else:
-                yield from _index(path, shard)
+            try:
+                if not path.is_file():
+                    yield f"{path} is missing; restore it from a copy"
+                elif not path.resolve().is_relative_to(folder.resolve()):
+                    yield f"{path} is a link out of its folder, to {path.resolve()}; copy the file itself there"
+                elif path.name == shard.file:
+                    yield from _tokens(path, shard, manifest, owners, progress)
+                else:
+                    yield from _index(path, shard)
+            except OSError as reason:
+                yield f"{path} cannot be read: {reason.strerror or reason}; restore it from a copy"
     known = {name for shard in manifest.shards for name in (shard.file, shard.index_file)}
     for path in sorted(folder.iterdir()):
         if path.name.endswith((".bin", ".idx.npy")) and not path.name.startswith(".") and path.name not in known:

@@ -1,13 +1,16 @@
 """`fivepoint verify` reads every byte: each kind of damage has its own sentence."""
 
+import errno
 import hashlib
 import json
+import os
 import shutil
 
 import numpy as np
 import pytest
 from preparing import fivepoint, refused
 
+from fivepoint.corpus import verify
 from fivepoint.corpus.verify import problems
 from fivepoint.corpus.write import CorpusWriter
 from fivepoint.reference.manifest import MANIFEST, Tokenizer
@@ -123,6 +126,15 @@ def test_damage(corpus, case):
     assert len(found) == len(sentences), found
     for sentence, expected in zip(found, sentences, strict=True):
         assert expected in sentence
+
+
+def test_a_file_that_cannot_be_read_is_named(corpus, monkeypatch):
+    def fails(path, shard):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(verify, "_index", fails)
+    found = list(problems(corpus))
+    assert len(found) == 3 and all("idx.npy cannot be read: Input/output error; restore it from a copy" in sentence for sentence in found)
 
 
 def test_unfinished_files_and_reports_are_no_problem(corpus):
