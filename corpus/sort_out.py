@@ -117,7 +117,8 @@ class _LongDocument:
         self.size = 0
         self._folder = folder
         with written(folder):
-            self._file: BinaryIO = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 closed in close
+            # Where the file system gives a file a name all the same, a killed process leaves one that the next run clears.
+            self._file: BinaryIO = tempfile.TemporaryFile(prefix=f".{DROPPED}.", suffix=".tmp", dir=folder)  # noqa: SIM115 closed in close
         self._dtype: np.dtype[Any] = np.dtype(np.uint32)
         self._digest = hashlib.sha256()
         self._lines = LineCounter() if settings.min_unique_lines else None
