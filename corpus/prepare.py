@@ -44,8 +44,8 @@ def prepare(
     """Make a corpus in the folder `out` from each of `sources` ("NAME=PATH"), and return their reports.
 
     A source that is finished is reused if it was made from the same inputs, and refused otherwise, unless `force` is set.
-    Raises ConfigError for settings that do not fit, InputError for inputs that cannot be used, CorpusError for an output
-    that cannot be written; no half-written corpus stays.
+    Raises ConfigError for settings that do not fit, InputError for inputs that cannot be used, CorpusError where a folder of
+    output holds other files, OutputError where one cannot be written; no half-written corpus stays.
     """
     if (choice.path is None) == (choice.train_bpe is None):
         raise ConfigError("expected either --tokenizer FILE or --train-bpe N, found " + ("both" if choice.path else "none"))

@@ -14,7 +14,7 @@ def text(name: str) -> str:
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Return the JSON schema (draft 7) of `manifest`, `plan`, `checkpoint`, `run_log` or `vectors`."""
+    """Return a JSON schema (draft 7) by its name, such as `plan`, `run_log` or `command_where`."""
     return _load("schemas", f"{name}.schema.json")
 
 
