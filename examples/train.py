@@ -20,7 +20,7 @@ from rank_log import RankLog, digest
 from sabotage import FAULTS
 from torch import Tensor
 
-from fivepoint.audit.run_log import RunLog
+from fivepoint.audit.run_log import RunLog, read
 from fivepoint.errors import FivepointError
 from fivepoint.reference.batch import open_corpora
 from fivepoint.reference.loader import Loader
@@ -92,7 +92,7 @@ def newest_checkpoint(folder: Path) -> Path | None:
 
 def count_openings(run_log: Path) -> int:
     """Return how often training was started, this time included: the run log has a line for each."""
-    return sum(b'"opened"' in line for line in run_log.read_bytes().splitlines())
+    return sum("event" in record for record in read(run_log))
 
 
 def train(options: argparse.Namespace, rank: int, dp_size: int) -> None:
