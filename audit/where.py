@@ -48,16 +48,20 @@ def _served(plan: Plan, log: Path, positions: Sequence[int]) -> tuple[dict[int, 
     A start from a checkpoint undoes what lay behind it, until it is served again.
     """
     lines: dict[int, Record] = {}
+    last: dict[int, Record] = {}
     consumed = None
     for record in read(log):
         consumed = record["consumed"]
         if "event" in record:
             lines = {position: line for position, line in lines.items() if position < consumed}
+            last = {step: line for step, line in last.items() if line["consumed"] <= consumed}
             continue
+        last = {record["step"]: record}
         first = consumed - record["batch_size"]
         for position in positions[bisect_left(positions, first) : bisect_left(positions, consumed)]:
             lines[position] = record
-    for record in {line["step"]: line for line in lines.values()}.values():
+    # The last step's past holds what an earlier log, or none, covers: that too is said to be seen.
+    for record in ({line["step"]: line for line in lines.values()} | last).values():
         expect_same_past(plan, record, log)
     found = {
         position: place(

@@ -180,3 +180,11 @@ def test_a_log_of_another_past_is_refused(folder, plan):
     (folder / "other.json").write_text(json.dumps(plan | {"seed": 6}))
     said = refusal(6, "where", "other.json", "--source", "web", "--tokens", "0:549", "--run-log", "run.jsonl", cwd=folder)
     assert "whose past up to position" in said
+
+
+def test_a_log_of_another_past_is_refused_also_where_it_covers_nothing_asked(folder, plan, tmp_path):
+    last = (folder / "run.jsonl").read_bytes().splitlines(keepends=True)[-1]
+    (tmp_path / "late.jsonl").write_bytes(last)
+    (folder / "other.json").write_text(json.dumps(plan | {"seed": 6}))
+    asked = ("where", "other.json", "--source", "web", "--tokens", "0:0", "--run-log", tmp_path / "late.jsonl")
+    assert "whose past up to position" in refusal(6, *asked, cwd=folder)
