@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..errors import CheckpointError, PlanError
-from .canonical import digest
+from .canonical import canonical, digest
 from .plan import Plan
 from .schema import validate
 
@@ -85,10 +85,11 @@ def _short(value: Any) -> str:
 
 def _expect_sound(state: dict[str, Any]) -> None:
     try:
+        canonical(state)  # a schema takes 120.0 for an integer, and no hash does
         length = Plan.from_json(state["plan"], "the checkpoint's plan").length
         intact = digest(state["plan"]) == state["prefix_hash"]
     except (PlanError, ValueError, TypeError) as reason:
-        raise CheckpointError(f"the checkpoint's cut of its plan is damaged: {reason}; resume from an earlier checkpoint") from reason
+        raise CheckpointError(f"the checkpoint is damaged: {reason}; resume from an earlier checkpoint") from reason
     if not intact or length != state["consumed"]:
         raise CheckpointError(
             f"the checkpoint contradicts itself: its plan ends at position {length}, consumed is {state['consumed']}, "

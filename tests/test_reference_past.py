@@ -152,3 +152,12 @@ def test_a_new_source_goes_in_from_here(plan, pool):
 def test_a_skip_from_here_on(plan, at):
     amended = plan | {"skips": [*plan["skips"], [at, 5]]}
     check_to_end(Expected(amended), Ranks(amended, Layout(2, 1), state_at(plan, 50)), 50)
+
+
+@pytest.mark.clause("C4.7")
+@pytest.mark.parametrize("field", ["consumed", "step"])
+def test_a_state_that_holds_a_float_is_damaged(plan, field):
+    state = state_at(plan, 35)
+    state[field] = float(state[field])
+    with pytest.raises(CheckpointError, match=r"the checkpoint is damaged: .*found"):
+        Loader(Plan.from_json(plan), 0, 1, 1, checkpoint=state)
