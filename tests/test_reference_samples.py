@@ -121,7 +121,8 @@ def test_tokens_past_four_gigabytes(tmp_path):
     manifest["shards"][0]["bytes"] = tokens * 4
     (folder / "manifest.json").write_text(json.dumps(manifest))
     value = make_plan({"a": []}, [phase(tokens // seq_len, {"a": 1}, seq_len)])
-    value["sources"][0]["corpora"] = [{"name": "corpus", "manifest": sha256(manifest), "content": "0" * 64, "tokens": tokens}]
+    content = sha256([manifest["shards"][0]["sha256"]])
+    value["sources"][0]["corpora"] = [{"name": "corpus", "manifest": sha256(manifest), "content": content, "tokens": tokens}]
     value["paths"] = {"a": [str(folder)]}
     plan = Plan.from_json(value)
     (position,) = plan.where("a", "corpus", tokens - 2, tokens - 1)
