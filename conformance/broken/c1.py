@@ -157,6 +157,7 @@ class StopsAtTheFirstExhausted(Honest):
     """Ends the run of a mixture when one of its sources has been passed through."""
 
     clause, fault = "C1.6", 39
+    promises = Honest.promises - {"where"}
 
     def over(self) -> bool:
         """Return whether the next step, if it is not the first, needs a second epoch of a source."""

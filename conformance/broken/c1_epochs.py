@@ -24,7 +24,7 @@ class OtherEpochs(OtherDraws):
 class WithReplacement(OtherEpochs):
     """Picks a window at random for each draw."""
 
-    clause, fault, also = "C1.3", 28, ("C1.8",)
+    clause, fault, also = "C1.3", 28, ("C1.8", "C2.1", "C2.3", "C2.5")
 
     def window(self, number: int, n: int, draw: int) -> int:
         """Return a random window."""
@@ -34,7 +34,7 @@ class WithReplacement(OtherEpochs):
 class ShuffleAcrossEpochs(OtherEpochs):
     """Shuffles all the epochs of a source together, so that a window can come again before all have been seen."""
 
-    clause, fault, also = "C1.3", 27, ("C1.8",)
+    clause, fault, also = "C1.3", 27, ("C1.8", "C2.1", "C2.3", "C2.5")
 
     def window(self, number: int, n: int, draw: int) -> int:
         """Return the window of a permutation over eight epochs."""
@@ -45,7 +45,7 @@ class ShuffleAcrossEpochs(OtherEpochs):
 class FoldedPermutation(OtherEpochs):
     """Permutes the next power of two and folds it onto n windows: no bijection unless n is a power of two."""
 
-    clause, fault, also = "C1.3", 29, ("C1.8", "C3.3")
+    clause, fault, also = "C1.3", 29, ("C1.8", "C2.1", "C2.3", "C2.5", "C3.3")
 
     def window(self, number: int, n: int, draw: int) -> int:
         """Return the folded window."""

@@ -13,7 +13,7 @@ from .honest import Honest
 class SkipIgnored(Honest):
     """Accepts skips and passes over nothing."""
 
-    clause, fault, also = "C1.10", None, ("C1.7",)
+    clause, fault, also = "C1.10", None, ("C1.7", "C3.5", "C4.7")
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Admit the plan, and drop its skips."""
@@ -35,6 +35,7 @@ class SkipShortensThePhase(Honest):
     """Counts what is passed over as served, so that the schedule moves and the run ends early."""
 
     clause, fault, also = "C1.10", None, ("C4.11",)
+    promises = Honest.promises - {"where"}
 
     def over(self) -> bool:
         """Return whether the samples passed over leave no whole step."""
@@ -75,7 +76,7 @@ class _Resumed(OtherDraws):
 class SkipAgainOnResume(_Resumed):
     """Passes over as many samples again when it is resumed after the skip."""
 
-    clause, fault = "C1.10", 15
+    clause, fault, also = "C1.10", 15, ("C4.1", "C4.8")
 
     def draw(self, position: int) -> tuple[int, int]:
         """Return the draw that lies as much later."""
@@ -86,7 +87,7 @@ class SkipAgainOnResume(_Resumed):
 class SkipForgottenOnResume(_Resumed):
     """Drops the skips that lie before the state, and serves again what came after them."""
 
-    clause, fault = "C1.10", 15
+    clause, fault, also = "C1.10", 15, ("C4.1", "C4.8")
 
     def draw(self, position: int) -> tuple[int, int]:
         """Return the draw that lies as much earlier."""
