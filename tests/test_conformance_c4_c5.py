@@ -11,7 +11,7 @@ import pytest
 
 from fivepoint.conformance import procfs
 from fivepoint.conformance.bench import Bench
-from fivepoint.conformance.broken import c4, c4_kill, c4_log, c4_past, c5, drivers
+from fivepoint.conformance.broken import c4, c4_elastic, c4_kill, c4_log, c4_past, c5, drivers
 from fivepoint.conformance.case import Leg
 from fivepoint.conformance.cases import one_source
 from fivepoint.conformance.doors import InProcess, Processes, host_command
@@ -23,7 +23,7 @@ from fivepoint.conformance.verdict import BROKEN, HOLDS, REFUSED, Finding
 MUSTS = ("V1", "V2", "V3")
 LOADERS = {
     f"{module.__name__}:{name}": kind
-    for module in (c4, c4_kill, c4_log, c4_past, c5)
+    for module in (c4, c4_elastic, c4_kill, c4_log, c4_past, c5)
     for name, kind in inspect.getmembers(module, inspect.isclass)
     if kind.__module__ == module.__name__ and kind.clause
 }

@@ -1,4 +1,4 @@
-"""Loaders that go on at the wrong place: faults of resumption (C4.1 to C4.6)."""
+"""Loaders that go on at the wrong place: faults of resumption (C4.1, C4.2, C4.5)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -177,54 +177,6 @@ class SavingEmptiesTheQueue(Honest):
         return (position + self.dropped) % self.plan.length
 
 
-class RoundsToTheRanks(Honest):
-    """Rounds the place of a restart down to a multiple of the ranks."""
-
-    clause, fault, also = "C4.3", 9, ("C4.4",)
-
-    def restore(self, states: list[dict[str, Any]]) -> None:
-        """Go on, and back by less than a sample a rank."""
-        super().restore(states)
-        self.consumed -= self.consumed % self.layout.dp_size
-
-
-class CountsPerRank(Honest):
-    """Keeps the samples of each rank apart, and takes those of the first rank times the ranks that there are now."""
-
-    clause, fault, also = "C4.3", 10, ("C4.4",)
-
-    def restore(self, states: list[dict[str, Any]]) -> None:
-        """Multiply the first rank's count with the ranks of today."""
-        ranks = states[0].pop("ranks")
-        super().restore(states)
-        self.consumed = min(self.consumed // ranks * self.layout.dp_size, self.plan.length)
-
-    def state(self) -> dict[str, Any]:
-        """Return the state, and how many ranks made it."""
-        return super().state() | {"ranks": self.layout.dp_size}
-
-
-class CountsSteps(Honest):
-    """Keeps the number of steps, and multiplies it with the batch size of today."""
-
-    clause, fault, also = "C4.3", 13, ("C4.4",)
-
-    def restore(self, states: list[dict[str, Any]]) -> None:
-        """Go on after as many steps of the present size."""
-        super().restore(states)
-        self.consumed = min(self.steps * self.layout.batch_size, self.plan.length)
-
-
-class SecondResumeForgetsTheFirst(Resumed):
-    """Counts the samples since it was started, not those before: a second restart goes back."""
-
-    clause, fault, also = "C4.4", 3, ("C4.9",)
-
-    def state(self) -> dict[str, Any]:
-        """Return the state of the samples of this leg."""
-        return self.state_at(self.consumed - (self.resumed or 0))
-
-
 class NothingAfterAWholeEpoch(Resumed):
     """Finds its epoch used up when it is resumed exactly at the end of one, and ends at once, cleanly."""
 
@@ -235,6 +187,22 @@ class NothingAfterAWholeEpoch(Resumed):
         if super().over() or len(self.plan.sources) > 1:
             return super().over()
         return bool(self.resumed) and self.resumed == self.consumed and self.plan.resolve(self.consumed).offset == 0
+
+
+class BorderBelongsToThePast(Resumed):
+    """Looks up the mixture of the sample before its place: resumed exactly where it changes, it serves the old one for a step."""
+
+    clause, fault, also = "C4.5", 14, ("C4.8",)
+
+    def resolve(self, position: int) -> Sample:
+        """Return the sample, or in that step the one that the phase before would have gone on with."""
+        border = self.settings.phases[0].length
+        late = self.resumed == border <= position < border + self.layout.batch_size
+        if not late or len(self.settings.phases) == 1:
+            return super().resolve(position)
+        first, second, *rest = self.settings.phases
+        phases = [replace(first, length=border + second.length), *rest]
+        return plan_for(self.corpus, replace(self.settings, phases=phases)).resolve(position)
 
 
 class EndsOnlyOnce(Resumed):
@@ -249,35 +217,3 @@ class EndsOnlyOnce(Resumed):
     def served(self, position: int) -> int:
         """Return the position, counted from the beginning past the end."""
         return position % self.plan.length
-
-
-class OwnPlaceInTheState(Honest):
-    """Saves where its own rank stands, which is right for the first rank alone."""
-
-    clause, fault, also = "C4.6", 10, ()
-
-    def state(self) -> dict[str, Any]:
-        """Return the state, and the first position of this rank's slice."""
-        return super().state() | {"own": self.layout.dp_rank * self.layout.micro_batch * self.layout.accumulation}
-
-    def restore(self, states: list[dict[str, Any]]) -> None:
-        """Go on from the first state that there is, taken for the first rank's."""
-        own = states[0].pop("own")
-        super().restore(states)
-        self.consumed += own
-
-
-class StateOfTheFirstRankOnly(Honest):
-    """Keeps the state on the first rank; the others save nothing, and start again from nothing."""
-
-    clause, fault, also = "C4.6", 10, ()
-
-    def save(self) -> bytes:
-        """Return the state on the first process, and an empty one elsewhere."""
-        return super().save() if self.layout.rank == 0 else b"{}"
-
-    def restore(self, states: list[dict[str, Any]]) -> None:
-        """Go on from the first state that says anything."""
-        told = [state for state in states if state]
-        if told:
-            super().restore(told)

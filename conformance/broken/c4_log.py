@@ -86,6 +86,33 @@ class LogsWhatIsReadAhead(Logging):
         Honest.commit(self, applied)
 
 
+class LogsTheFirstRanksShare(Logging):
+    """Writes down the sources of its own slice for those of the step."""
+
+    clause, fault, also = "C4.11", None, ()
+
+    def record(self, first: int, applied: bool) -> dict[str, Any]:
+        """Return the record, with the sources of the first rank's samples."""
+        own = range(first, first + self.layout.batch_size // self.layout.dp_size)
+        return super().record(first, applied) | {"samples": dict(Counter(self.plan.resolve(position).source for position in own))}
+
+
+class NumbersStepsAnew(Logging):
+    """Counts its steps from one whenever it is started."""
+
+    clause, fault, also = "C4.11", None, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and remember where it began."""
+        self.begun_at = 0
+        super().build(corpus, workdir, settings, layout, states)
+        self.begun_at = self.steps
+
+    def record(self, first: int, applied: bool) -> dict[str, Any]:
+        """Return the record with the number of the step since the start."""
+        return super().record(first, applied) | {"step": self.steps - self.begun_at}
+
+
 class GluesToATornLine(Logging):
     """Goes on behind what a crash left of a line, which makes one line of two records, and neither can be read."""
 

@@ -138,13 +138,13 @@ class ReadsAhead(ReadsFromASlowDisk):
 
 
 class ReadsWholeShards(Honest):
-    """Reads the whole shard for each sample of a wide grid, and cuts the sample out."""
+    """Reads the whole shard for each sample of a very wide grid, and cuts the sample out."""
 
     clause, fault, also = "C5.5", None, ()
 
     def tokens(self, sample: Sample) -> Array:
         """Return the tokens, after all others were read too."""
-        if self.settings.seq_len >= WIDE:
+        if self.settings.seq_len > WIDE:
             for path in self.corpus.rglob("*.bin"):
                 path.read_bytes()
         return super().tokens(sample)
@@ -155,7 +155,7 @@ class MapsItsShards(Honest):
 
     def tokens(self, sample: Sample) -> Array:
         """Return the tokens from a map of the first shard."""
-        if self.settings.seq_len < WIDE:
+        if self.settings.seq_len <= WIDE:
             return super().tokens(sample)
         mapped = np.memmap(next(self.corpus.rglob("*.bin")), np.uint32, "r")
         (span,) = sample.spans

@@ -181,7 +181,7 @@ class ClaimsToResume(Honest):
     """Declares that it resumes, and starts again from the beginning."""
 
     clause = "C4.1"
-    also = (*RESUMED, "C4.7")
+    also = (*RESUMED, "C3.6", "C4.7")
 
     def restore(self, states: list[dict[str, Any]]) -> None:
         """Do nothing."""
