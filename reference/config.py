@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def compile_run(path: str | Path) -> Plan:
 def _read(path: Path) -> dict[str, Any]:
     try:
         # Decimals are kept exact: "0.6" is 3/5, never the nearest binary fraction.
-        config = tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
+        config = tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=_decimal)
     except OSError as reason:
         raise ConfigError(f"cannot read {path}: {reason.strerror or reason}") from reason
     except UnicodeDecodeError as reason:
@@ -63,6 +63,13 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {reason}") from reason
     validate(config, "run", str(path), ConfigError)
     return config
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as reason:
+        raise ValueError(f"expected numbers with exponents of a few digits, found {text[:40]}") from reason
 
 
 def _batch_sizes(config: Mapping[str, Any], where: str) -> list[tuple[int, int]]:

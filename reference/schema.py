@@ -39,5 +39,8 @@ def _validator(name: str) -> Callable[[Any], Any]:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "one too deep to show"
     return text if len(text) <= 80 else f"{text[:77]}..."

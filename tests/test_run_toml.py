@@ -55,6 +55,15 @@ def refusal(folder, text, kind=ConfigError):
     return message
 
 
+@pytest.mark.parametrize("weight", ["1e9999999999999999999999", "1e-9999999999999999999999"])
+def test_an_exponent_beyond_all_decimals(folder, weight):
+    assert "not valid TOML: expected numbers with exponents" in refusal(folder, BASE.replace("web = 0.6", f"web = {weight}"))
+
+
+def test_dotted_keys_too_deep_to_show(folder):
+    assert "too deep to show" in refusal(folder, "a." * 3000 + "b = 1" + BASE)
+
+
 def test_decimals_become_exact_integers_and_phases_follow_one_another(folder):
     plan = compiled(folder, BASE)
     assert [(phase.length, phase.weights) for phase in plan.phases] == [(50, {"code": 2, "web": 3}), (50, {"code": 1, "web": 4})]
