@@ -19,6 +19,7 @@ FILE = "tokenizer.json"
 RECORD = "tokenizer.report.json"
 TRAIN_CHARACTERS = 100_000_000
 LEAST = 257  # every byte, and the end of a document
+MOST = 1 << 22  # the trainer sets memory aside for all of them, and aborts where there is none
 
 
 def trained_tokenizer(
@@ -31,6 +32,8 @@ def trained_tokenizer(
     """
     if vocab_size < LEAST:
         raise ConfigError(f"expected --train-bpe of at least {LEAST} (256 bytes and an end of document), found {vocab_size}")
+    if vocab_size > MOST:
+        raise ConfigError(f"expected --train-bpe of at most {MOST}, found {vocab_size}")
     if characters < 1:
         raise ConfigError(f"expected --train-characters of at least 1, found {characters}")
     record = {"format": "fivepoint-trained-bpe", "version": 1, "vocab_size": vocab_size, "characters": characters}

@@ -70,6 +70,7 @@ TOKENIZERS = {
     "missing": (7, ["--tokenizer", "{}/nothing.json"], "cannot read the tokenizer"),
     "rubbish": (7, ["--tokenizer", "{}/rubbish.json"], "expected a tokenizer in rubbish.json"),
     "too small": (3, ["--train-bpe", "256"], "at least 257"),
+    "too large": (3, ["--train-bpe", "99999999999999"], "at most 4194304"),
     "no text": (3, ["--train-bpe", "300", "--train-characters", "0"], "--train-characters of at least 1"),
 }
 
