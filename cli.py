@@ -1,5 +1,7 @@
 """The command `fivepoint`: one sub-command a capability."""
 
+import errno
+import os
 from typing import Annotated
 
 import typer
@@ -8,7 +10,7 @@ from . import __version__
 from .audit import commands as audit_commands
 from .conformance import commands as conformance_commands
 from .corpus import commands as corpus_commands
-from .errors import FivepointError
+from .errors import FivepointError, OutputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
@@ -45,6 +47,13 @@ def main() -> None:
     except FivepointError as error:
         typer.echo(f"fivepoint: {error}", err=True)
         raise SystemExit(error.exit_code) from None
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
+            raise
+        # Every file has an error of its own that names it; what is left is what the command prints.
+        typer.echo(f"fivepoint: cannot write the output: {error.strerror}; send it elsewhere, then run again", err=True)
+        # Leaving as usual would flush the output once more, and fail once more.
+        os._exit(OutputError.exit_code)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def plan(
     from .layout import Layout
     from .tables import print_summary
 
+    _expect_apart("--out", out, run)
     compiled = compile_run(run)
     for size in dp_size or [1]:
         Layout.of(compiled, size, micro_batch)
@@ -131,6 +132,8 @@ def run(
 
     if start is not None and resume is not None:
         raise UsageError("expected at most one of --start and --resume, found both")
+    if save is not None:
+        _expect_apart("--save", save, plan, run_log)
     kind = loader_class(loader.value)
     opened = Plan.load(plan)
     state: Any = None
@@ -211,6 +214,13 @@ def where(
     print_json(found) if as_json else print_where(found)
 
 
+def _expect_apart(option: str, path: Path, *others: Path | None) -> None:
+    """Raise UsageError where what is to be written would replace another file that the command was given."""
+    for other in others:
+        if other is not None and path.resolve() == other.resolve():
+            raise UsageError(f"expected a file of its own for {option}, found {path}, which the command also uses; choose another path")
+
+
 def _wanted(plan: Plan, source: str, corpus: str, document: int | None, tokens: str | None) -> range:
     """Return the tokens that a person asked for; raises UsageError unless they were asked for in one way."""
     from .samples import open_corpus
@@ -221,8 +231,9 @@ def _wanted(plan: Plan, source: str, corpus: str, document: int | None, tokens: 
         first, length = open_corpus(plan, source, corpus).document(document)
         return range(first, first + length)
     begin, _, end = (tokens or "").partition(":")
-    if not (begin.isdecimal() and end.isdecimal() and int(begin) <= int(end)):
-        raise UsageError(f"expected --tokens FIRST:LAST, two numbers in ascending order, found {tokens!r}")
+    # No corpus has 10^18 tokens, and Python refuses to read numbers of thousands of digits.
+    if not (begin.isdecimal() and end.isdecimal() and max(len(begin), len(end)) <= 18 and int(begin) <= int(end)):
+        raise UsageError(f"expected --tokens FIRST:LAST, two numbers in ascending order, found {(tokens or '')[:80]!r}")
     return range(int(begin), int(end) + 1)
 
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import logging
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -45,6 +46,7 @@ class RunLog:
         except OSError as reason:
             raise OutputError(f"cannot write {self.path}: {reason.strerror or reason}; correct the path or the rights") from reason
         try:
+            self._expect_file()
             self._lock()
             self._cut_torn_line()
             sync_folder(self.path.parent)
@@ -88,6 +90,11 @@ class RunLog:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close the log."""
         self.close()
+
+    def _expect_file(self) -> None:
+        # A device or a pipe can neither be cut back nor be read again.
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            raise OutputError(f"cannot write {self.path}: expected a regular file, found a device or a pipe; choose another path")
 
     def _lock(self) -> None:
         # The lock is the kernel's: it ends with the process, however that ends, and leaves no file.

@@ -35,7 +35,7 @@ class CorpusReader:
             )
         for shard in self.manifest.shards:
             _expect_size(self.folder / shard.file, shard.bytes)
-            _expect_size(self.folder / shard.index_file, None)
+            _expect_index(self.folder / shard.index_file, shard.documents)
         self._first_token = [0, *accumulate(shard.tokens for shard in self.manifest.shards)]
         self._first_document = [0, *accumulate(shard.documents for shard in self.manifest.shards)]
 
@@ -116,6 +116,18 @@ def _expect_size(path: Path, size: int | None) -> None:
             f"{path}: expected {size} bytes, found {found}; the file is {'cut short' if found < size else 'longer than it was'}, "
             "restore it from a copy"
         )
+
+
+def _expect_index(path: Path, documents: int) -> None:
+    _expect_size(path, None)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(10)
+    except OSError as reason:
+        raise CorpusError(f"cannot read {path}: {reason.strerror or reason}; restore it from a copy") from reason
+    if start[:8] != b"\x93NUMPY\x01\x00" or len(start) < 10:
+        raise CorpusError(f"{path}: expected a document index in NPY 1.0, found {start[:8]!r}; restore it from a copy")
+    _expect_size(path, 10 + int.from_bytes(start[8:], "little") + 8 * documents)
 
 
 def _load_index(path: Path, shard: Shard) -> Array:

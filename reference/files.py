@@ -22,6 +22,11 @@ class NewFile:
     def __init__(self, path: Path) -> None:
         """Begin the file; raises OutputError where its folder takes none."""
         self.path = path
+        if path.exists() and not path.is_file() and not path.is_dir():
+            # The rename would put a file in the place of /dev/null.
+            raise OutputError(
+                f"cannot write {path}: expected a regular file or nothing there, found a device or a pipe; choose another path"
+            )
         with written(path):
             descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
             # mkstemp makes files private; a corpus, a plan or a checkpoint is read by other users' jobs like any file.

@@ -83,6 +83,8 @@ def _steps_with_epoch_end(plan: Plan) -> int | None:
     """Return how many steps serve two epochs of one source, in which a sample can stand twice; None where there are too many ends to
     count.
     """
+    if not plan.phases:
+        return 0
     grid, steps = plan.phases[0].grid, set()
     ends = [range(n, draws, n) for n, draws in ((s.window_count(grid), d) for s, d in zip(plan.sources, plan.resolver.draws, strict=True))]
     if sum(map(len, ends)) > MOST_EPOCH_ENDS:

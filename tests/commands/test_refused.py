@@ -1,6 +1,9 @@
 """Plans and checkpoints that no command takes: one sentence each, an exit code of their kind, and nothing written."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +44,58 @@ def test_plans(folder, kind, use):
     change, sentence = PLANS[kind]
     file = changed(folder, "plan.json", change)
     assert sentence in refusal(3, use[0], file, *use[1:], cwd=folder, table=kind in ("a budget exceeded", "no sign-off"))
+
+
+@pytest.mark.parametrize("tokens", ["0:" + "9" * 5000, "5:3"])
+def test_tokens_that_no_corpus_has(folder, tokens):
+    assert "expected --tokens FIRST:LAST" in refusal(9, "where", "plan.json", "--source", "web", "--tokens", tokens, cwd=folder)
+
+
+def test_a_file_that_the_command_reads_is_not_written_over(folder):
+    before = {name: (folder / name).read_bytes() for name in ("run.toml", "plan.json")}
+    assert "--out" in refusal(9, "plan", "run.toml", "-o", "./run.toml", cwd=folder)
+    assert "--save" in refusal(9, *RUN, "--save", "plan.json", cwd=folder)
+    assert "--save" in refusal(9, *RUN, "--save", "log", "--run-log", "log", cwd=folder)
+    assert {name: (folder / name).read_bytes() for name in before} == before and not (folder / "log").exists()
+
+
+@pytest.mark.parametrize("option", ["--save", "--run-log"])
+def test_a_pipe_is_no_place_for_a_state_or_a_log(folder, option):
+    (folder / "pipe").unlink(missing_ok=True)
+    os.mkfifo(folder / "pipe")
+    done = fivepoint(*RUN, option, "pipe", cwd=folder)
+    assert (done.returncode, done.stderr.count("\n")) == (10, 1) and "a device or a pipe" in done.stderr, done.stderr
+    assert (folder / "pipe").is_fifo()
+
+
+def test_a_full_disk_behind_the_output(folder):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "fivepoint.cli", "show", "plan.json", "--json"]
+        done = subprocess.run(command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (10, 1) and "cannot write the output" in done.stderr, done.stderr
+
+
+def test_a_plan_of_no_phase_is_shown(folder):
+    def empty(plan: dict) -> None:
+        for name in ("sources", "phases", "skips"):
+            plan[name] = []
+        for name in ("budgets", "paths"):
+            del plan[name]
+
+    done = fivepoint("show", changed(folder, "plan.json", empty), "--json", cwd=folder)
+    assert done.returncode == 0 and json.loads(done.stdout)["samples"] == 0, done.stderr
+
+
+@pytest.mark.parametrize("fault", ["cut short", "longer", "NPY"])
+@pytest.mark.clause("C3.6")
+def test_a_damaged_index_is_refused_when_the_corpus_is_opened(folder, fault):
+    index = next((folder / "corpora" / "web").glob("*.idx.npy"))
+    whole = index.read_bytes()
+    index.write_bytes({"cut short": whole[:-8], "longer": whole + bytes(8), "NPY": b"PK" + whole[2:]}[fault])
+    try:
+        assert fault in refusal(4, *RUN, cwd=folder)
+    finally:
+        index.write_bytes(whole)
 
 
 def differ(folder: Path, change: Callable[[dict], object]) -> str:
