@@ -46,7 +46,9 @@ class Resolver:
             inside = Skips(self.length, skips[bisect_left(ats, self.length) : bisect_left(ats, end)])
             taken = phase.length + inside.total
             weights = tuple(phase.weights.get(source.name, 0) for source in sources)
-            stretch = Stretch(self.length, phase.length, phase.grid, inside, _blend(weights, phase.rule, taken), tuple(cursors))
+            # Phases of one period or more share the table of equal weights, however long they are.
+            blend = _blend(weights, phase.rule, taken if taken < sum(weights) else None)
+            stretch = Stretch(self.length, phase.length, phase.grid, inside, blend, tuple(cursors))
             self.stretches.append(stretch)
             cursors = [cursor + count for cursor, count in zip(cursors, stretch.blend.counts(taken), strict=True)]
             self.length = end
@@ -130,7 +132,7 @@ class Resolver:
 
 
 @lru_cache(maxsize=16)
-def _blend(weights: tuple[int, ...], rule: str, length: int) -> Blend:
+def _blend(weights: tuple[int, ...], rule: str, length: int | None) -> Blend:
     return Blend(weights, rule, length)
 
 
