@@ -21,7 +21,11 @@ def corpora_in(folder: Path) -> list[Path]:
     """Return `folder` where it is a corpus, else the corpora right below it; raises CorpusError where there is none."""
     if (folder / MANIFEST).exists():
         return [folder]
-    below = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}") if not path.parent.name.startswith("."))
+    try:
+        # glob() passes over folders that may not be read, and they would pass for verified.
+        below = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and (path / MANIFEST).exists())
+    except OSError as reason:
+        raise CorpusError(f"cannot read {reason.filename}: {reason.strerror}; correct the path or the rights") from reason
     if not below:
         raise CorpusError(f"expected a corpus with {MANIFEST} in {folder}, found none; give the folder of a finished corpus")
     return below

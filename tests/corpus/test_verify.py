@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from preparing import fivepoint, refused
 from fivepoint.corpus import verify
 from fivepoint.corpus.verify import problems
 from fivepoint.corpus.write import CorpusWriter
+from fivepoint.errors import CorpusError
 from fivepoint.reference.manifest import MANIFEST, Tokenizer
 from fivepoint.reference.schema import validate
 
@@ -135,6 +137,19 @@ def test_a_file_that_cannot_be_read_is_named(corpus, monkeypatch):
     monkeypatch.setattr(verify, "_index", fails)
     found = list(problems(corpus))
     assert len(found) == 3 and all("idx.npy cannot be read: Input/output error; restore it from a copy" in sentence for sentence in found)
+
+
+def test_a_corpus_that_may_not_be_entered_does_not_pass_for_verified(corpus, monkeypatch):
+    exists = Path.exists
+
+    def denied(path: Path) -> bool:
+        if path.parent == corpus:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", denied)
+    with pytest.raises(CorpusError, match="Permission denied"):
+        verify.corpora_in(corpus.parent)
 
 
 def test_unfinished_files_and_reports_are_no_problem(corpus):
