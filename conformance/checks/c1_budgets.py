@@ -52,7 +52,7 @@ def one_corpus_in_turn(most: int) -> Case:
     return Case(corpora, settings, (ONE_STEP,))
 
 
-@check("C1.4", "max-epochs", budgets, needs="budgets phases mixture skips", faults=(37,))
+@check("C1.4", "max-epochs", budgets, needs="budgets", faults=(37,))
 def max_epochs(bench: Bench, case: Case) -> None:
     """A run that begins one epoch more than the budget is refused, one that ends with it is served."""
     if len({len(phase.weights) for phase in case.settings.phases} - {1}):
@@ -83,7 +83,7 @@ def signatures(scale: Scale) -> Iterable[Case]:
             yield within(n, 4 * n + 1, None, False)
 
 
-@check("C1.5", "signature", signatures, needs="budgets skips", faults=(37,))
+@check("C1.5", "signature", signatures, needs="budgets", faults=(37,))
 def signature(bench: Bench, case: Case) -> None:
     """A run through a source of more than four epochs is refused unless somebody signed."""
     expect_admission(
@@ -120,7 +120,7 @@ def crowded(scale: Scale) -> Iterable[Case]:
         yield case.with_settings(signed_off=signed_off, batch_size=batch_size)
 
 
-@check("C1.11", "repeats-in-a-step", crowded, needs="admission mixture order batch_size")
+@check("C1.11", "repeats-in-a-step", crowded, needs="admission order")
 def repeats_in_a_step(bench: Bench, case: Case) -> None:
     """A run of which one step draws a source more often than it has windows is refused unless somebody signed."""
     size, run = case.settings.batch_size, expected(case)

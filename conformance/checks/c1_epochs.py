@@ -69,7 +69,7 @@ def mixed(scale: Scale) -> Iterable[Case]:
             yield mixture(sizes, {name: str(scale.random.randint(1, 9)) for name in sizes}, 200)
 
 
-@check("C1.3", "mixed-epochs", mixed, needs="epochs mixture", faults=(27, 28, 39), judges_trace=True)
+@check("C1.3", "mixed-epochs", mixed, needs="epochs", faults=(27, 28, 39), judges_trace=True)
 def mixed_epochs_are_whole(bench: Bench, case: Case) -> None:
     """In a mixture too, each source counts its own epochs."""
     _expect_whole(bench, case)
@@ -97,7 +97,7 @@ def _phases(case: Case, *parts: tuple[int, dict[str, str]]) -> Case:
     return case.with_settings(phases=[Phase(length, weights) for length, weights in parts], sources=sources)
 
 
-@check("C1.8", "cursors", switched, needs="mixture phases epochs", faults=(14,), judges_trace=True)
+@check("C1.8", "cursors", switched, needs="phases", faults=(14,), judges_trace=True)
 def cursors_carry_over(bench: Bench, case: Case) -> None:
     """Over all phases together, n draws of a source show each of its windows once: nothing is repeated early, nothing left out."""
     if len(case.settings.phases) < 2:
@@ -111,7 +111,7 @@ def in_one_pass(scale: Scale) -> Iterable[Case]:
     yield _phases(mixture({"a": 5, "b": ROOMY}, {}, 1), (7, {"a": "1"}), (8, {"b": "1"}), (13, {"a": "1"}))
 
 
-@check("C1.8", "one-pass", in_one_pass, needs="phases mixture epochs", faults=(14,))
+@check("C1.8", "one-pass", in_one_pass, needs="phases", faults=(14,))
 def one_pass(bench: Bench, case: Case) -> None:
     """A source that pauses goes on as if it had not: its samples are, in order, those of a run that leaves the pause out."""
     if {len(phase.weights) for phase in case.settings.phases} != {1} or case.legs[0].batch_size > 1:

@@ -33,7 +33,7 @@ def _mixed(*lengths: int) -> Case:
     return case.with_settings(phases=[Phase(length, weights[i % 2]) for i, length in enumerate(lengths)])
 
 
-@check("C1.10", "passed-over", one_at_a_time, needs="skips mixture phases", faults=(15,))
+@check("C1.10", "passed-over", one_at_a_time, needs="skips", faults=(15,))
 def passed_over(bench: Bench, case: Case) -> None:
     """What is served, and what is passed over between, is the run that has no skip and serves as many samples more."""
     if not case.settings.skips or case.legs[0].batch_size > 1:
