@@ -81,9 +81,12 @@ class Process:
         """SIGKILL to the process and everything that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        for stray in self.members():
-            with suppress(ProcessLookupError):
-                os.kill(stray, signal.SIGKILL)
+        end = time.monotonic() + 1
+        while (strays := self.members()) and time.monotonic() < end:
+            for stray in strays:
+                with suppress(ProcessLookupError):
+                    os.kill(stray, signal.SIGKILL)
+            time.sleep(0.005)
         self._process.wait()
 
     def kill_alone(self) -> None:
