@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from functools import cached_property
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ import numpy as np
 
 from ..errors import CorpusError, RangeError
 from .boundaries import documents_at
-from .manifest import MANIFEST, Manifest, Shard
+from .manifest import MANIFEST, Manifest
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+INDEXES_HELD = 64
+"""Document indexes of shards that a reader keeps in memory: 8 bytes a document, some megabytes for a shard of 256 MiB."""
+
 
 class CorpusReader:
-    """An open corpus. Files are opened for each read and none is held; nothing is cached but the manifest and the index maps."""
+    """An open corpus. Files are opened for each read and none is held; nothing is kept but the manifest and the indexes of some shards."""
 
     def __init__(self, folder: str | Path, manifest_hash: str | None = None) -> None:
         """Read the manifest and compare it, and the sizes of all files, with what is expected.
@@ -38,6 +41,8 @@ class CorpusReader:
             _expect_index(self.folder / shard.index_file, shard.documents)
         self._first_token = [0, *accumulate(shard.tokens for shard in self.manifest.shards)]
         self._first_document = [0, *accumulate(shard.documents for shard in self.manifest.shards)]
+        # Read, not mapped: a mapped file that is cut short under the reader would end the process.
+        self._starts = lru_cache(maxsize=INDEXES_HELD)(self._load_index)
 
     def tokens(self, first: int, length: int) -> Array:
         """Return tokens `first` to `first + length` of the corpus, int64 [length].
@@ -55,7 +60,7 @@ class CorpusReader:
         if not 0 <= number < self.manifest.documents:
             raise RangeError(f"expected a document from 0 to {self.manifest.documents - 1} of {self.folder}, found {number}")
         shard = int(np.searchsorted(self._first_document, number, side="right")) - 1
-        starts, k = self._starts[shard], number - self._first_document[shard]
+        starts, k = self._starts(shard), number - self._first_document[shard]
         end = int(starts[k + 1]) if k + 1 < len(starts) else self.manifest.shards[shard].tokens
         return self._first_token[shard] + int(starts[k]), end - int(starts[k])
 
@@ -99,11 +104,21 @@ class CorpusReader:
         return found
 
     def _shard_documents(self, number: int, begin: int, count: int) -> Array:
-        return documents_at(self._starts[number], np.arange(begin, begin + count)) + self._first_document[number]
+        return documents_at(self._starts(number), np.arange(begin, begin + count)) + self._first_document[number]
 
-    @cached_property
-    def _starts(self) -> list[Array]:
-        return [_load_index(self.folder / shard.index_file, shard) for shard in self.manifest.shards]
+    def _load_index(self, number: int) -> Array:
+        shard = self.manifest.shards[number]
+        path = self.folder / shard.index_file
+        try:
+            starts: Array = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as reason:
+            raise CorpusError(f"{path} is not a document index: {reason}; restore it from a copy") from reason
+        if starts.dtype != np.dtype("<i8") or starts.shape != (shard.documents,) or starts[0] != 0 or starts[-1] > shard.tokens:
+            raise CorpusError(
+                f"{path}: expected {shard.documents} document starts (int64) from 0 to at most {shard.tokens}, "
+                f"found {starts.dtype} {starts.shape}; run `fivepoint verify` and restore it"
+            )
+        return starts
 
 
 def _expect_size(path: Path, size: int | None) -> None:
@@ -128,16 +143,3 @@ def _expect_index(path: Path, documents: int) -> None:
     if start[:8] != b"\x93NUMPY\x01\x00" or len(start) < 10:
         raise CorpusError(f"{path}: expected a document index in NPY 1.0, found {start[:8]!r}; restore it from a copy")
     _expect_size(path, 10 + int.from_bytes(start[8:], "little") + 8 * documents)
-
-
-def _load_index(path: Path, shard: Shard) -> Array:
-    try:
-        starts: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as reason:
-        raise CorpusError(f"{path} is not a document index: {reason}; restore it from a copy") from reason
-    if starts.dtype != np.dtype("<i8") or starts.shape != (shard.documents,) or starts[0] != 0 or starts[-1] > shard.tokens:
-        raise CorpusError(
-            f"{path}: expected {shard.documents} document starts (int64) from 0 to at most {shard.tokens}, "
-            f"found {starts.dtype} {starts.shape}; run `fivepoint verify` and restore it"
-        )
-    return starts

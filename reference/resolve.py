@@ -114,10 +114,27 @@ class Resolver:
         before = sum(other.windows(grid) for other in source.corpora[: source.corpora.index(corpus)])
         # Window k holds tokens kL to kL + L, its last target included.
         windows = range(max(0, -((grid - first) // grid)), min(corpus.windows(grid) - 1, last // grid) + 1)
-        for epoch in range(-(-self.draws[number] // n)):
+        for epoch in self._served_epochs(number, n):
             permutation = _permutation(n, self.seed, self._keys[number], epoch)
             for k in windows:
                 yield epoch * n + permutation.inverse(before + k)
+
+    def _served_epochs(self, number: int, n: int) -> Iterator[int]:
+        """Yield the epochs of a source, in which `n` is drawn, without those that a skip passes over whole."""
+        passed_over = [
+            (stretch.base[number] + stretch.blend.counts(first)[number], stretch.base[number] + stretch.blend.counts(end)[number])
+            for stretch in self.stretches
+            for first, end in stretch.skips.passed_over()
+            if end - first >= n
+        ]
+        epoch = 0
+        while epoch * n < self.draws[number]:
+            run = bisect_right(passed_over, (epoch * n, self.draws[number])) - 1
+            if run >= 0 and passed_over[run][1] >= (epoch + 1) * n:
+                epoch = passed_over[run][1] // n
+            else:
+                yield epoch
+                epoch += 1
 
     def _number(self, source: str) -> int:
         if source not in self._numbers:

@@ -212,3 +212,14 @@ def test_what_is_passed_over_is_nowhere_on_the_way_back(sources):
     for sample in passed:
         positions = opened.where(sample.source, sample.corpus, sample.first + 1, sample.first + SEQ_LEN - 1)
         assert (sample.epoch, sample.offset) not in {(opened.resolve(p).epoch, opened.resolve(p).offset) for p in positions}
+
+
+@pytest.mark.clause("C3.7")
+def test_the_way_back_jumps_over_epochs_that_a_skip_passes_over(sources):
+    skips = [[2, 3 * 2**40 + 1], [5, 7]]
+    plan = Plan.from_json(make_plan({"a": sources["a"]}, [phase(12, {"a": 1}, SEQ_LEN)], skips=skips))
+    samples = [plan.resolve(position) for position in range(12)]
+    for window in range(3):
+        expected = [sample.position for sample in samples if sample.window == window]
+        first, corpus = window * SEQ_LEN + 1, plan.sources[0].corpora[0].name
+        assert plan.where("a", corpus, first, first) == expected

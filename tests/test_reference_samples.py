@@ -237,3 +237,14 @@ def test_a_part_of_an_index_is_refused(tmp_path, size):
     os.truncate(next(folder.glob("*.idx.npy")), size)
     with pytest.raises(CorpusError):
         serve(folder, boundaries=KINDS)
+
+
+@pytest.mark.clause("C3.6")
+def test_an_index_cut_short_under_a_loader_ends_in_an_error(tmp_path):
+    folder = write_corpus(tmp_path / "a", Serial().documents([9] * 6))
+    plan = Plan.from_json(make_plan({"a": [folder]}, [phase(12, {"a": 1}, L)]))
+    loader = Loader(plan, 0, 1, 1, boundaries="document_ids")
+    (index,) = folder.glob("*.idx.npy")
+    index.write_bytes(index.read_bytes()[:-8])
+    with pytest.raises(CorpusError, match="is not a document index"):
+        next(next(loader))
