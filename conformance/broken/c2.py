@@ -9,7 +9,7 @@ from .honest import Honest
 class EveryRankReadsTheSame(Honest):
     """Forgets its rank, as a loader does that was never told of the others."""
 
-    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C2.6", "C3.2")
+    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C2.6", "C3.1", "C3.2", "C4.3", "C4.4")
 
     def positions(self) -> list[list[int]]:
         """Return the positions of rank 0."""
@@ -20,7 +20,7 @@ class EveryRankReadsTheSame(Honest):
 class ShardsTwice(Honest):
     """Takes its share of its share: of every slice of the step only each dp_size-th sample is read, and the rest is never seen."""
 
-    clause, fault, also = "C2.2", 21, ("C2.6", "C3.2", "C1.3")
+    clause, fault, also = "C2.2", 21, ("C1.1", "C1.2", "C1.3", "C1.6", "C1.10", "C2.6", "C3.1", "C3.2", "C4.3", "C4.4", "C4.5", "C4.6")
 
     def positions(self) -> list[list[int]]:
         """Return the positions of a slice of a step that is dp_size times as long."""

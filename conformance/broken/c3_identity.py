@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import CorpusError
 from ...reference.canonical import digest
 from ...reference.corpus import CorpusReader
 from ...reference.manifest import Manifest
@@ -58,15 +59,18 @@ class HashInTheOrderWritten(Honest):
 class Unlooking(Honest):
     """Reads what it finds where a shard should be, and takes missing bytes for zeros."""
 
-    clause, fault, also = "C3.6", 53, ()
+    clause, fault, also = "C3.6", 53, ("D0.10",)
 
     def open_corpora(self, plan: Plan) -> dict[tuple[str, str], CorpusReader]:
-        """Open manifests only."""
+        """Open manifests only, where the files are not those that they name."""
         readers = {}
         for source in plan.sources:
             for corpus, path in zip(source.corpora, plan.paths[source.name], strict=True):
-                reader = CorpusReader.__new__(CorpusReader)
-                reader.folder, reader.manifest = Path(path), Manifest.load(Path(path))
+                try:
+                    reader = CorpusReader(path)
+                except CorpusError:
+                    reader = CorpusReader.__new__(CorpusReader)
+                    reader.folder, reader.manifest = Path(path), Manifest.load(Path(path))
                 readers[source.name, corpus.name] = reader
         return readers
 
@@ -76,8 +80,9 @@ class Unlooking(Honest):
         reader = self.corpora[sample.source, span.corpus]
         files = [reader.folder / shard.file for shard in reader.manifest.shards]
         data = b"".join(file.read_bytes() for file in files if file.exists())
-        found = np.frombuffer(data[: len(data) // 4 * 4], "<u4")[span.first : span.first + span.length]
-        return np.concatenate([found, np.zeros(span.length - len(found))]).astype(np.int64)
+        dtype = reader.manifest.token_dtype
+        found = np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)[span.first : span.first + span.length]
+        return np.concatenate([found.astype(np.int64), np.zeros(span.length - len(found), np.int64)])
 
 
 class ResumesOnAnything(Honest):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...reference.corpus import CorpusReader
 from ...reference.plan import Plan
 from ...reference.records import Sample
 from ..driver import Array, MicroBatch, Settings
@@ -50,6 +51,10 @@ class LastWindowDropped(Honest):
             for source in plan.sources
         )
         return replace(plan, sources=sources)
+
+    def open_corpora(self, plan: Plan) -> dict[tuple[str, str], CorpusReader]:
+        """Open the corpora as they are."""
+        return super().open_corpora(super().make_plan(self.corpus, self.settings))
 
 
 class EndsBeforeTheLastWindow(LastWindowDropped):
@@ -133,6 +138,10 @@ class TargetOfTheNextCorpus(Honest):
         plan = super().make_plan(corpus, settings)
         longer = (replace(source, corpora=tuple(replace(c, tokens=c.tokens + 1) for c in source.corpora)) for source in plan.sources)
         return replace(plan, sources=tuple(longer))
+
+    def open_corpora(self, plan: Plan) -> dict[tuple[str, str], CorpusReader]:
+        """Open the corpora as they are."""
+        return super().open_corpora(super().make_plan(self.corpus, self.settings))
 
     def tokens(self, sample: Sample) -> Array:
         """Return the tokens, and token 0 of whatever comes next where the corpus ends before the last target."""

@@ -150,6 +150,7 @@ class ServesTheFirstRankOnly(Honest):
     clause = "C2.4"
     also = (
         "C1.3",
+        "C1.10",
         "C2.2",
         "C2.3",
         "C2.5",
