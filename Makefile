@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast conform matrix lint vectors clean
+.PHONY: help setup demo test test-fast test-size conform matrix lint vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -31,7 +31,7 @@ conform: .venv/installed ## hold a loader to the contract: an entry point of fiv
 test-size: .venv/installed ## prepare's peak memory on 3 GB of JSONL and on a document of 500 MB ## make test-size
 	FIVEPOINT_FULL_SIZE=1 $(RUN) pytest -s tests/corpus/test_memory.py $(ARGS)
 
-matrix: .venv/installed ## run every check on every broken loader (takes half an hour), and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
+matrix: .venv/installed ## run the checks on every broken loader, and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
 	.venv/bin/fivepoint conform --matrix
 
 lint: .venv/installed | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint

@@ -66,7 +66,7 @@ def conform(
     if list_checks:
         console.print_checks(checks)
     elif matrix:
-        _matrix()
+        _matrix(full)
     elif record is not None:
         _record(_door(names or [], process, processes, limit) if names or process is not None else None, case, record)
     elif trace:
@@ -94,7 +94,7 @@ def _judge(
     door, name, asked = opened
     with Bench(door) as bench, console.progress(len(checks)) as advance:
         if case is None:
-            findings = run(bench, [each.id for each in checks], mode, seed, advance)
+            findings = run(bench, [each.id for each in checks], mode, seed, lambda each: advance(each.check, each.verdict))
         else:
             mode, findings = "case", [replay(bench, each, console.read_case(case)) for each in checks]
         declared = declared_or_none(bench)
@@ -129,13 +129,17 @@ def _record(opened: tuple[Door, str, str] | None, case: Path | None, folder: Pat
         typer.echo(f"recorded {file}")
 
 
-def _matrix() -> None:
-    from .matrix import FILE, measured, print_matrix, written
+def _matrix(thorough: bool) -> None:
+    from . import console
+    from .matrix import FILE, astray, idle, loaders, measured, print_matrix, written
 
-    found = measured()
+    with console.progress(len(loaders())) as advance:
+        found = measured(thorough, lambda name: advance(name, "measured"))
     print_matrix(found)
-    FILE.write_text(written(found), encoding="utf-8")
-    typer.echo(f"written to {FILE}")
+    if not thorough:
+        FILE.write_text(written(found), encoding="utf-8")
+        typer.echo(f"written to {FILE}")
+    raise typer.Exit(1 if astray(found) or idle(found.values()) else 0)
 
 
 def _report(outcome: Outcome, json_file: Path | None, junit: Path | None) -> None:

@@ -12,7 +12,6 @@ from rich.table import Table
 from ..errors import UsageError
 from .case import Case
 from .registry import Check
-from .verdict import Finding
 
 
 def print_checks(checks: Iterable[Check]) -> None:
@@ -28,15 +27,15 @@ def print_checks(checks: Iterable[Check]) -> None:
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Callable[[Finding], None]]:
-    """Yield a function that hears of each finding; a bar on standard error shows it, where that is a terminal."""
+def progress(total: int) -> Iterator[Callable[[str, str], None]]:
+    """Yield a function that hears of each part that is done, and how; a bar on standard error shows it, where that is a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         bar = bars.add_task("checks", total=total)
 
-        def heard(finding: Finding) -> None:
-            bars.update(bar, advance=1, description=f"{finding.check} {finding.verdict}")
+        def heard(what: str, how: str) -> None:
+            bars.update(bar, advance=1, description=f"{what} {how}")
 
         yield heard
 

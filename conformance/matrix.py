@@ -4,9 +4,10 @@ import inspect
 import json
 import os
 import shutil
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,7 +22,6 @@ from . import broken
 from .bench import Bench
 from .doors import InProcess
 from .driver import Driver
-from .registry import Check
 from .suite import collected, declaration, judge, run
 from .verdict import BROKEN, Finding
 
@@ -30,6 +30,8 @@ MEMORY = Path("/dev/shm")
 ROOM = 1 << 28
 TIMED = ("C4.10", "C5.1", "C5.4", "C5.5")
 """Clauses with SHOULD about time, which a busy machine can break for any loader."""
+LONG = (*TIMED, "C4.9", "C5.2", "C5.3", "C3.1/other-surroundings", "C4.1/elsewhere", "V2/answers")
+"""Clauses and checks that start processes and wait: they take most of the suite's time, and look at what few loaders do."""
 
 
 @dataclass(frozen=True)
@@ -53,30 +55,28 @@ def loaders() -> dict[str, type[Any]]:
     return found
 
 
-def measure(name: str) -> Row:
-    """Return the row of one broken loader: the whole suite in quick mode, with seed 0 and nothing made smaller."""
+def measure(name: str, thorough: bool = False) -> Row:
+    """Return the row of one broken loader, in quick mode, with seed 0 and nothing made smaller.
+
+    Checks of the clauses that cannot hold look at all of their cases. Others look at the first, and those that take long are left out,
+    unless it is to be `thorough`: what they do not see is looked for once, not at every change.
+    """
     kind = loaders()[name]
+    expected = {kind.clause, *getattr(kind, "also", ())}
+    if hasattr(kind, "afresh"):
+        # What one keeps in its process does not depend on who was measured there before.
+        kind.afresh()
     with _bench(kind) as bench:
-        return _row(kind, run(bench, [check.id for check in collected() if _sees(check, kind)], shrinking=0))
-
-
-def spot(name: str, row: Row, left_out: Container[str] = ()) -> Row:
-    """Return the row again, in a fraction of the time: of checks that did not catch the loader, and are not `left_out`, the first case."""
-    if row.clause.startswith("V"):
-        # Of these the suite gives up early anyway, and each check could cost the time limit.
-        return measure(name)
-    with _bench(loaders()[name]) as bench:
+        if kind.clause.startswith("V"):
+            # The suite gives up on a driver at fault; without that, each check could cost the time limit.
+            return _row(kind, run(bench, ["V1", "V2", "V3", *expected], shrinking=0))
         declared = declaration(bench)
-        checks = [
-            check for check in collected() if _sees(check, loaders()[name]) and (check.id in row.caught_by or check.id not in left_out)
+        findings = [
+            judge(bench, check, declared, shrinking=0, most=None if thorough or check.clause in expected else 1)
+            for check in collected()
+            if check.clause in expected or not (check.id in LONG or check.clause in LONG) or (thorough and check.clause not in TIMED)
         ]
-        most = {check.id: None if check.id in row.caught_by else 1 for check in checks}
-        return _row(loaders()[name], [judge(bench, check, declared, shrinking=0, most=most[check.id]) for check in checks])
-
-
-def _sees(check: Check, kind: type[Any]) -> bool:
-    """Return whether a check has its say on a loader: times are measured on those that are slow on purpose, others may be by chance."""
-    return check.clause not in TIMED or check.clause in (kind.clause, *getattr(kind, "also", ()))
+    return _row(kind, findings)
 
 
 def _bench(kind: type[Any]) -> Bench:
@@ -97,12 +97,12 @@ def _parent() -> Path | None:
     return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
-def measured(heard: Callable[[str], None] = lambda name: None) -> dict[str, Row]:
+def measured(thorough: bool = False, heard: Callable[[str], None] = lambda name: None) -> dict[str, Row]:
     """Return the whole matrix, made on every core; `heard` is told of each row."""
     rows = {}
     # Workers start afresh: what a loader leaves behind in one is not inherited by the others.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for name, row in zip(loaders(), pool.map(measure, loaders()), strict=True):
+        for name, row in zip(loaders(), pool.map(partial(measure, thorough=thorough), loaders()), strict=True):
             rows[name] = row
             heard(name)
     return rows
@@ -123,6 +123,18 @@ def read() -> dict[str, Row]:
     }
 
 
+def astray(rows: Mapping[str, Row]) -> dict[str, str]:
+    """Return the broken loaders that are not caught by their clause, or break one that has nothing to do with it, and in what."""
+    found = {}
+    for name, row in rows.items():
+        unrelated = [clause for clause in row.broken if clause not in (row.clause, *row.also)]
+        if row.clause not in row.broken:
+            found[name] = f"no check of {row.clause} catches it"
+        elif unrelated:
+            found[name] = f"breaks {', '.join(unrelated)} too"
+    return found
+
+
 def idle(rows: Iterable[Row]) -> list[str]:
     """Return the checks that catch no broken loader."""
     caught = {check for row in rows for check in row.caught_by}
@@ -140,5 +152,7 @@ def print_matrix(rows: Mapping[str, Row]) -> None:
         table.add_row(name, row.clause, "" if row.fault is None else str(row.fault), "  ".join([*own, *others]) or "nothing")
     console = Console()
     (console if console.is_terminal else Console(width=1000)).print(table)
+    for name, what in astray(rows).items():
+        console.print(f"{name} {what}")
     if left := idle(rows.values()):
         console.print(f"checks that catch no broken loader: {', '.join(left)}")
