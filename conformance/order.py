@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, isqrt, lcm
+from typing import NamedTuple
 
 from .case import Case
 
@@ -115,17 +116,43 @@ def _furthest_behind(weights: Sequence[int], drawn: dict[int, int], total: int, 
     return max(drawn, key=lambda i: weights[i] * t - drawn[i] * total)
 
 
-@dataclass(frozen=True)
-class Taken:
-    """One sample that the run takes: draw `draw` of `source`, at `position`, which is None where a skip passes over it (A5).
-
-    `token` is its first one within `corpus`.
-    """
+class Turn(NamedTuple):
+    """A sample that the run takes: draw `draw` of `source`, at `position`, which is None where a skip passes over it."""
 
     position: int | None
-    phase: int
     source: str
     draw: int
+
+
+def taken(case: Case) -> Iterator[Turn]:
+    """Yield every sample that a case's run takes, served and passed over, in order (A5)."""
+    settings = case.settings
+    names = sorted(settings.sources, key=str.encode)
+    skips = dict(settings.skips)
+    cursors = dict.fromkeys(names, 0)
+    position = 0
+    for phase in settings.phases:
+        weights = integer_weights(phase.weights)
+        schedule = turns([weights.get(name, 0) for name in names], settings.rule)
+        for at in range(position, position + phase.length):
+            for place in (*[None] * skips.get(at, 0), at):
+                name = names[next(schedule)]
+                yield Turn(place, name, cursors[name])
+                cursors[name] += 1
+        position += phase.length
+
+
+def source_of_each(case: Case) -> list[str]:
+    """Return the source of each position of a case's run, those past the last whole step included."""
+    return [turn.source for turn in taken(case) if turn.position is not None]
+
+
+@dataclass(frozen=True)
+class Served:
+    """The sample at a position: `token` is its first one within `corpus`."""
+
+    position: int
+    source: str
     epoch: int
     offset: int
     window: int
@@ -133,33 +160,12 @@ class Taken:
     token: int
 
 
-def taken(case: Case) -> Iterator[Taken]:
-    """Yield every sample that a case's run takes, served and passed over, in order (A5)."""
-    settings = case.settings
-    names = sorted(settings.sources, key=str.encode)
-    shelves = {name: Shelf(case, name) for name in names}
-    skips = dict(settings.skips)
-    cursors = dict.fromkeys(names, 0)
-    position = 0
-
-    def draw(at: int | None, phase: int, name: str) -> Taken:
-        draw = cursors[name]
-        cursors[name] += 1
-        return shelves[name].sample(at, phase, draw)
-
-    for number, phase in enumerate(settings.phases):
-        weights = integer_weights(phase.weights)
-        schedule = turns([weights.get(name, 0) for name in names], settings.rule)
-        for _ in range(phase.length):
-            for _ in range(skips.get(position, 0)):
-                yield draw(None, number, names[next(schedule)])
-            yield draw(position, number, names[next(schedule)])
-            position += 1
-
-
-def expected(case: Case) -> list[Taken]:
-    """Return the sample of each position of a case's run, those past the last whole step included."""
-    return [sample for sample in taken(case) if sample.position is not None]
+def served(case: Case) -> Iterator[Served]:
+    """Yield the sample of each position of a case's run, those past the last whole step included (A5)."""
+    shelves = {name: Shelf(case, name) for name in case.settings.sources}
+    for position, source, draw in taken(case):
+        if position is not None:
+            yield shelves[source].sample(position, draw)
 
 
 class Shelf:
@@ -173,14 +179,14 @@ class Shelf:
         self.n = sum(self.counts.values())
         self.key = word(source)
 
-    def sample(self, position: int | None, phase: int, draw: int) -> Taken:
+    def sample(self, position: int, draw: int) -> Served:
         """Return the sample of a draw."""
         epoch, offset = divmod(draw, self.n)
         window = _permutation(self.n, self.seed, self.key, epoch)(offset)
         number = window
         for corpus, count in self.counts.items():
             if number < count:
-                return Taken(position, phase, self.source, draw, epoch, offset, window, corpus, number * self.seq_len)
+                return Served(position, self.source, epoch, offset, window, corpus, number * self.seq_len)
             number -= count
         raise AssertionError(f"window {window} past the end of {self.source}")
 
@@ -202,5 +208,5 @@ def vanishing(decimals: Mapping[str, str], length: int, limit: int = LIMIT) -> l
 
 def draws(case: Case) -> dict[str, int]:
     """Return how many samples the run takes from each source, served and passed over."""
-    counts = Counter(sample.source for sample in taken(case))
+    counts = Counter(turn.source for turn in taken(case))
     return {name: counts[name] for name in case.settings.sources}

@@ -55,7 +55,7 @@ def check_blend(case: dict[str, Any]) -> None:
 
 
 def check_resolve(case: dict[str, Any]) -> None:
-    run = order.taken(case_of(case["plan"]))
+    run = order.served(case_of(case["plan"]))
     wanted = set(case["positions"])
     found = {}
     while len(found) < len(wanted):

@@ -11,7 +11,7 @@ from ..cases import mixture
 from ..coverage import window_count
 from ..driver import Phase
 from ..judging import served
-from ..order import expected, integer_weights
+from ..order import integer_weights, source_of_each
 from ..registry import Scale, check
 from ..trace import Sample, Trace
 from ..verdict import Broken, NotApplicable
@@ -122,7 +122,7 @@ def sources(bench: Bench, case: Case) -> None:
     """Each step draws from the sources that A4 names for its positions; on one sample a step that is the whole sequence."""
     trace = bench.play(case)
     samples = served(trace)
-    wanted = [sample.source for sample in expected(case)]
+    wanted = source_of_each(case)
     for start, end, _ in trace.blocks():
         found = [_source(trace, sample) for sample in samples[start:end]]
         missing = Counter(wanted[start:end]) - Counter(found)

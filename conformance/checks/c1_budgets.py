@@ -11,7 +11,7 @@ from ..case import Case, Leg
 from ..cases import mixture, one_source
 from ..corpora import CorpusSpec, Identity, windows
 from ..driver import Phase, Settings
-from ..order import draws, expected
+from ..order import draws, source_of_each
 from ..refusing import expect_admission
 from ..registry import Scale, check
 from ..verdict import NotApplicable
@@ -123,10 +123,10 @@ def crowded(scale: Scale) -> Iterable[Case]:
 @check("C1.11", "repeats-in-a-step", crowded, needs="admission order")
 def repeats_in_a_step(bench: Bench, case: Case) -> None:
     """A run of which one step draws a source more often than it has windows is refused unless somebody signed."""
-    size, run = case.settings.batch_size, expected(case)
+    size, run = case.settings.batch_size, source_of_each(case)
     if size != case.legs[0].batch_size or len(run) < size or any(sum(passes) > 4 for _, passes in _passes(case)):
         raise NotApplicable("expected whole steps, and no more than four epochs")
-    steps = [Counter(sample.source for sample in run[at : at + size]) for at in range(len(run) - size + 1)]
+    steps = [Counter(run[at : at + size]) for at in range(len(run) - size + 1)]
     most = {name: max(step[name] for step in steps) for name in case.settings.sources}
     expect_admission(
         bench,

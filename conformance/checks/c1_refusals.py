@@ -9,7 +9,7 @@ from ..case import Case
 from ..cases import mixture
 from ..corpora import CorpusSpec, windows
 from ..driver import Phase, Settings
-from ..order import draws, expected, vanishing
+from ..order import draws, source_of_each, vanishing
 from ..refusing import expect_admission
 from ..registry import Scale, check
 from ..verdict import Broken, NotApplicable
@@ -50,7 +50,7 @@ def seldom(scale: Scale) -> Iterable[Case]:
 def rare_sources_are_served(bench: Bench, case: Case) -> None:
     """A source of weight 10^-6 is drawn where A4 says, and not rounded away."""
     keys = bench.play(case).keys()
-    wanted = Counter(sample.source for sample in expected(case)[: len(keys)])
+    wanted = Counter(source_of_each(case)[: len(keys)])
     found = Counter(case.source_of(corpus) for corpus, _ in keys if corpus != "?")
     if not all(wanted[name] for name in case.settings.sources):
         raise NotApplicable("expected a case in which every source is drawn")
