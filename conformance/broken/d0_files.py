@@ -132,17 +132,27 @@ class MissingShardsLeftOut(Repairs):
         edited(folder / "manifest.json", shards=shards, **sums)
 
 
-class UnreadableIndexIgnored(Honest):
-    """Takes a shard for one document where its index cannot be read."""
+class IndexMadeUp(Repairs):
+    """Takes a shard for one document, and empty ones before it, where its index cannot be read."""
 
     clause, fault = "D0.11", 53
 
-    def documents(self, sample: Sample) -> Array:
-        """Return document 0 for every token of such a corpus."""
+    def repair(self, folder: Path) -> None:
+        """Write an index for each shard that has none of as many documents as the manifest says."""
+        with suppress(OSError, ValueError):
+            for shard in json.loads((folder / "manifest.json").read_text())["shards"]:
+                path = (folder / shard["file"]).with_suffix(".idx.npy")
+                if not self.readable(path):
+                    np.save(path, np.zeros(shard["documents"], "<i8"))
+
+    @staticmethod
+    def readable(path: Path) -> bool:
+        """Return whether a file is a whole array."""
         try:
-            return super().documents(sample)
-        except CorpusError:
-            return np.zeros(self.settings.seq_len + 1, np.int64)
+            np.load(path)
+        except (OSError, ValueError):
+            return False
+        return True
 
 
 class UnreadableStateForgotten(Honest):
