@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-size conform matrix lint vectors clean
+.PHONY: help setup demo test test-fast test-long test-size conform matrix lint vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -20,13 +20,16 @@ demo: .venv/installed ## the main job on real text: tokenize, plan, train, kill,
 	.venv/bin/python examples/demo.py
 
 test: lint ## lint, then every test ## make test ARGS="-k packaging"
-	$(RUN) pytest -n auto $(ARGS)
+	$(RUN) pytest -n auto -m "not long" $(ARGS)
 
 test-fast: .venv/installed ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"
-	$(RUN) pytest -n auto -m "not slow" $(ARGS)
+	$(RUN) pytest -n auto -m "not slow and not long" $(ARGS)
 
 conform: .venv/installed ## hold a loader to the contract: an entry point of fivepoint.loaders, or module:Class ## make conform LOADER=reference MODE=full
 	.venv/bin/fivepoint conform $(LOADER) --$(MODE) $(ARGS)
+
+test-long: .venv/installed ## the conformance suite on every broken loader, and its full mode: an hour ## make test-long
+	$(RUN) pytest -n auto -m long $(ARGS)
 
 test-size: .venv/installed ## prepare's peak memory on 3 GB of JSONL and on a document of 500 MB ## make test-size
 	FIVEPOINT_FULL_SIZE=1 $(RUN) pytest -s tests/corpus/test_memory.py $(ARGS)

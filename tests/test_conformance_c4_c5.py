@@ -53,7 +53,7 @@ def test_a_broken_loader_is_caught_by_its_clause(name: str) -> None:
     assert broken(findings(name, clause)) == {clause}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LOADERS)
 def test_a_broken_loader_breaks_no_unrelated_clause(name: str) -> None:
@@ -72,7 +72,7 @@ def test_an_honest_loader_is_clean(name: str) -> None:
     assert [(finding.check, finding.got) for finding in found if finding.verdict not in (HOLDS, REFUSED)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_reference_is_clean_in_the_full_mode(seed: int) -> None:

@@ -43,7 +43,7 @@ def test_a_broken_loader_is_caught_by_its_clause(name: str) -> None:
     assert clauses(findings(name, LOADERS[name].clause)) == {LOADERS[name].clause}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LOADERS)
 def test_a_broken_loader_breaks_no_unrelated_clause(name: str) -> None:

@@ -9,6 +9,7 @@ from fivepoint.conformance.report.proof import text
 from fivepoint.conformance.suite import run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promise", LOADERS)
 def test_a_loader_without_a_promise_is_refused_at_most(promise):
     with Bench(InProcess(f"modest:{LOADERS[promise].__name__}")) as bench:
