@@ -23,10 +23,13 @@ PRINTED = {"a": "0.6", "b": "0.15", "c": "0.1", "d": "0.1", "e": "0.05"}
 
 
 def mixtures(scale: Scale) -> Iterable[Case]:
-    """Even and uneven weights, one source, many, a weight of 0, a rare source, sources that share a deadline; some on ranks."""
+    """Even and uneven weights, one source, many, a weight of 0, a rare source, sources that share a deadline.
+
+    Ranks come in only where there is time: who reads what is for C2 to find.
+    """
     yield weighed(12, {"a": "1"})
     yield weighed(40, {"a": "1", "b": "0", "c": "2"})
-    yield weighed(60, PRINTED, Leg(3, 2, 2))
+    yield weighed(60, PRINTED, Leg(1, 4, 3))
     yield weighed(40, {"rare": "0.001", "common": "0.999"})
     yield weighed(1100, {"rare": "0.001", "common": "0.999"}, Leg(1, 20, 1))
     yield weighed(60, {f"s{i:02}": "1" for i in range(12)})
@@ -108,7 +111,7 @@ def _adversarial(scale: Scale) -> Iterator[Case]:
     # Sums of tenths are no tenths in binary, and equal sources tie at every turn.
     yield weighed(50, {"a": "0.1", "b": "0.2", "c": "0.3", "d": "0.4"})
     yield weighed(30, {"c": "1", "b": "1", "a": "1"})
-    yield weighed(60, PRINTED, Leg(3, 2, 2))
+    yield weighed(60, PRINTED, Leg(1, 4, 3))
     yield weighed(20, {"rare": "0.001", "common": "0.999"})
     if scale.full:
         for _ in range(8):
@@ -137,7 +140,7 @@ def sources(bench: Bench, case: Case) -> None:
 def exhausted(scale: Scale) -> Iterable[Case]:
     """A small source at a constant share, which the run passes through several times, alone small or among others."""
     yield mixture({"small": 5, "large": ROOMY}, {"small": "0.3", "large": "0.7"}, 120)
-    yield mixture({"small": 1, "large": ROOMY}, {"small": "0.2", "large": "0.8"}, 60, leg=Leg(2, 2, 1))
+    yield mixture({"small": 1, "large": ROOMY}, {"small": "0.2", "large": "0.8"}, 60, leg=Leg(1, 2, 2))
     yield mixture({"a": 6, "b": 8, "large": ROOMY}, {"a": "0.3", "b": "0.3", "large": "0.4"}, 120)
     if scale.full:
         for _ in range(10):

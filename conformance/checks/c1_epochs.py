@@ -16,13 +16,15 @@ from .c1 import ROOMY
 
 
 def one_epoch(scale: Scale) -> Iterable[Case]:
-    """One source for one epoch: sizes around powers of two and of four, on one rank and on several."""
+    """One source for one epoch: sizes around powers of two and of four, in small steps and in large ones."""
     sizes = [1, 2, 3, 7, 16, 17, 31, 64, 65, 257]
     if scale.full:
         sizes += [*range(4, 300, 5), 255, 256, 1023, 1024, 1025, 4095, 4097]
     for n in sizes:
         yield one_source(n, seq_len=2, leg=Leg(micro_batch=largest_divisor(n, 40)))
-    yield one_source(64, seq_len=2, leg=Leg(4, 2, 2))
+    yield one_source(64, seq_len=2, leg=Leg(1, 8, 2))
+    if scale.full:
+        yield one_source(64, seq_len=2, leg=Leg(4, 2, 2))
 
 
 def largest_divisor(n: int, most: int) -> int:
@@ -40,8 +42,8 @@ def epochs(scale: Scale) -> Iterable[Case]:
     """One source for several epochs, a sample a step and several, and steps that end in two epochs at once."""
     yield one_source(7, 21)
     yield one_source(1, 5)
-    yield one_source(10, 30, leg=Leg(2, 2, 1))
-    yield one_source(5, 40, leg=Leg(4, 2, 1))
+    yield one_source(10, 30, leg=Leg(1, 2, 2))
+    yield one_source(5, 40, leg=Leg(1, 8))
     if scale.full:
         for _ in range(15):
             n = scale.random.randint(2, 120)
@@ -58,7 +60,7 @@ def several_epochs_are_whole(bench: Bench, case: Case) -> None:
 def mixed(scale: Scale) -> Iterable[Case]:
     """Several sources, each through epochs of its own, one of a single window among them, and a union."""
     yield mixture({"a": 7, "b": 4, "one": 1}, {"a": "0.5", "b": "0.3", "one": "0.2"}, 60)
-    yield mixture({"a": 9, "b": 4}, {"a": "2", "b": "1"}, 48, leg=Leg(2, 2, 1))
+    yield mixture({"a": 9, "b": 4}, {"a": "2", "b": "1"}, 48, leg=Leg(1, 4))
     corpora = (CorpusSpec("x", windows(5, 4, 2)), CorpusSpec("y", (1,)), CorpusSpec("z", windows(3, 4)))
     yield Case(corpora, Settings(3, 4, {"union": ["z", "y", "x"]}, [Phase(24, {"union": "1"})]))
     if scale.full:
@@ -81,7 +83,7 @@ def switched(scale: Scale) -> Iterable[Case]:
     yield _phases(roomy, (24, {"a": "1", "b": "1"}), (24, {"a": "2", "b": "1"}))
     yield _phases(roomy, (13, {"a": "1", "b": "1"}), (9, {"a": "1"}), (40, {"a": "1", "b": "2"}))
     yield _phases(roomy, (10, {"a": "1"}), (36, {"b": "2", "a": "1"}), (24, {"a": "1"}))
-    yield _phases(roomy, (24, {"a": "1", "b": "1"}), (24, {"a": "2", "b": "1"})).with_legs(Leg(2, 2, 1))
+    yield _phases(roomy, (24, {"a": "1", "b": "1"}), (24, {"a": "2", "b": "1"})).with_legs(Leg(1, 4))
     if scale.full:
         for _ in range(12):
             parts = [

@@ -42,11 +42,11 @@ def passed_over(bench: Bench, case: Case) -> None:
 
 
 def in_steps(scale: Scale) -> Iterable[Case]:
-    """Steps 2 to 4 are skipped; the run is resumed from before, at and after them, and on other ranks."""
-    skipped = one_source(300, 60, leg=Leg(2, 2, 1)).with_settings(skips=[(8, 12)])
+    """Steps 2 to 4 are skipped; the run is resumed from before, at and after them."""
+    skipped = one_source(300, 60, leg=Leg(1, 4)).with_settings(skips=[(8, 12)])
     yield skipped
     for stop in (1, 2, 3, 4, 5):
-        yield skipped.with_legs(Leg(2, 2, 1, steps=stop), Leg(2, 2, 1))
+        yield skipped.with_legs(Leg(1, 4, steps=stop), Leg(1, 4))
     if scale.full:
         for stop in range(6, 14):
             yield skipped.with_legs(Leg(2, 2, 1, steps=1), Leg(2, 2, 1, steps=stop - 1), Leg(2, 2, 1))
