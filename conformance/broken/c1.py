@@ -47,10 +47,19 @@ class OtherTurns(OtherDraws, ABC):
     promises = OtherDraws.promises - {"order"}
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
-        """Walk the run, so that each position has its draw."""
+        """Begin a walk through the run, in which each position finds its draw."""
         super().build(corpus, workdir, settings, layout, states)
         self.draws: list[tuple[int, int]] = []
         self.cursors = [0] * len(self.plan.sources)
+        self.walk = self.walked()
+
+    def draw(self, position: int) -> tuple[int, int]:
+        """Return what the walk finds, going on as far as it must."""
+        self.draws += islice(self.walk, max(0, position + 1 - len(self.draws)))
+        return self.draws[position]
+
+    def walked(self) -> Iterator[tuple[int, int]]:
+        """Yield the draw of each position."""
         passed = dict(self.plan.skips)
         for stretch in self.plan.resolver.stretches:
             turns = self.turns(stretch.blend.weights)
@@ -58,11 +67,7 @@ class OtherTurns(OtherDraws, ABC):
                 for number in islice(turns, passed.get(position, 0) + 1):
                     found = (number, self.cursors[number])
                     self.cursors[number] += 1
-                self.draws.append(found)
-
-    def draw(self, position: int) -> tuple[int, int]:
-        """Return what the walk found."""
-        return self.draws[position]
+                yield found
 
     @abstractmethod
     def turns(self, weights: list[int]) -> Iterator[int]:
