@@ -192,7 +192,7 @@ def test_a_file_size_limit_leaves_nothing(tmp_path, tokenizer):
     write_jsonl(tmp_path / "a.jsonl", many(20_000))
     arguments = ["--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl", "--holdout", "0.1"]
     limit = {"before": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))}
-    assert "File too large; free space" in refused(4, "prepare", "--out", tmp_path / "out", *arguments, **limit)
+    assert "File too large; free space" in refused(10, "prepare", "--out", tmp_path / "out", *arguments, **limit)
     assert tree(tmp_path / "out") == {} and list((tmp_path / "out").iterdir()) == []
 
 
@@ -205,9 +205,9 @@ def test_a_full_disk_leaves_nothing(tmp_path, tokenizer, kind):
     try:
         write_jsonl(tmp_path / "a.jsonl", many(20_000) if kind == "short documents" else ["".join(many(20_000))])
         arguments = ["--out", full / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
-        assert "No space left on device; free space" in refused(4, "prepare", *arguments)
+        assert "No space left on device; free space" in refused(10, "prepare", *arguments)
         assert list((full / "out").iterdir()) == []
-        assert refused(4, "prepare", *arguments, "--shard-bytes", "100000")
+        assert refused(10, "prepare", *arguments, "--shard-bytes", "100000")
         assert list((full / "out").iterdir()) == []
     finally:
         subprocess.run(["umount", full], check=True)
