@@ -53,7 +53,9 @@ def conform(
         typer.Option(metavar="FOLDER", help="Write corpora and case.json for a training loop; with a loader, also what it serves."),
     ] = None,
     list_checks: Annotated[bool, typer.Option("--list", help="Print the checks, and leave.")] = False,
-    matrix: Annotated[bool, typer.Option("--matrix", help="Print which check catches which broken loader, and write it down.")] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Print which check catches which broken loader, and write it down; names choose loaders.")
+    ] = False,
 ) -> None:
     """Hold a loader to the contract, and print a proof for each clause that it breaks. Exit code 1: something is broken."""
     from . import console
@@ -66,7 +68,7 @@ def conform(
     if list_checks:
         console.print_checks(checks)
     elif matrix:
-        _matrix(full)
+        _matrix(names or [], full)
     elif record is not None:
         _record(_door(names or [], process, processes, limit) if names or process is not None else None, case, record)
     elif trace:
@@ -129,17 +131,19 @@ def _record(opened: tuple[Door, str, str] | None, case: Path | None, folder: Pat
         typer.echo(f"recorded {file}")
 
 
-def _matrix(thorough: bool) -> None:
+def _matrix(names: list[str], thorough: bool) -> None:
     from . import console
-    from .matrix import FILE, astray, idle, loaders, measured, print_matrix, written
+    from .matrix import FILE, astray, idle, loaders, measured, named, print_matrix, read, written
 
-    with console.progress(len(loaders())) as advance:
-        found = measured(thorough, lambda name: advance(name, "measured"))
-    print_matrix(found)
+    wanted = named(names)
+    with console.progress(len(wanted)) as advance:
+        found = measured(wanted, thorough, lambda name: advance(name, "measured"))
     if not thorough:
+        rows = (read() if names else {}) | found
+        found = {name: rows[name] for name in loaders() if name in rows}
         FILE.write_text(written(found), encoding="utf-8")
-        typer.echo(f"written to {FILE}")
-    raise typer.Exit(1 if astray(found) or idle(found.values()) else 0)
+    print_matrix(found)
+    raise typer.Exit(1 if astray(found) or (idle(found.values()) and not thorough) else 0)
 
 
 def _report(outcome: Outcome, json_file: Path | None, junit: Path | None) -> None:

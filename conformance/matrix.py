@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -18,11 +18,13 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from ..errors import UsageError
 from . import broken
 from .bench import Bench
 from .doors import InProcess
 from .driver import Driver
-from .suite import collected, declaration, judge, run
+from .replies import DriverFault
+from .suite import collected, declaration, judge, run, undeclared
 from .verdict import BROKEN, Finding
 
 FILE = Path(__file__).with_name("matrix.json")
@@ -79,6 +81,19 @@ def measure(name: str, thorough: bool = False) -> Row:
     return _row(kind, findings)
 
 
+def caught_again(name: str, row: Row) -> tuple[str, ...]:
+    """Return those of the checks in a row that catch the loader again."""
+    kind = loaders()[name]
+    wanted = [check for check in collected() if check.id in row.caught_by]
+    with _bench(kind) as bench:
+        try:
+            declared = declaration(bench)
+        except DriverFault as fault:
+            return (undeclared(fault).check,)
+        findings = [judge(bench, check, declared, shrinking=0) for check in wanted]
+    return _row(kind, findings).caught_by
+
+
 def _bench(kind: type[Any]) -> Bench:
     # Drivers that never answer cost the time limit each time.
     door = InProcess(f"{kind.__module__}:{kind.__name__}", 10 if kind.clause.startswith("V") else 30)
@@ -97,12 +112,22 @@ def _parent() -> Path | None:
     return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
-def measured(thorough: bool = False, heard: Callable[[str], None] = lambda name: None) -> dict[str, Row]:
-    """Return the whole matrix, made on every core; `heard` is told of each row."""
+def named(names: Iterable[str]) -> list[str]:
+    """Return the broken loaders that are named by themselves or by their module, all where nothing is named; raises UsageError."""
+    wanted = list(names)
+    found = [name for name in loaders() if not wanted or name in wanted or name.partition(".")[0] in wanted]
+    known = {part for name in loaders() for part in (name, name.partition(".")[0])}
+    if unknown := [name for name in wanted if name not in known]:
+        raise UsageError(f"expected modules of conformance/broken, or MODULE.Class, found {', '.join(unknown)}")
+    return found
+
+
+def measured(names: Sequence[str], thorough: bool = False, heard: Callable[[str], None] = lambda name: None) -> dict[str, Row]:
+    """Return the rows of broken loaders, made on every core; `heard` is told of each."""
     rows = {}
     # Workers start afresh: what a loader leaves behind in one is not inherited by the others.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for name, row in zip(loaders(), pool.map(partial(measure, thorough=thorough), loaders()), strict=True):
+        for name, row in zip(names, pool.map(partial(measure, thorough=thorough), names), strict=True):
             rows[name] = row
             heard(name)
     return rows

@@ -150,7 +150,7 @@ class NeverDrawn(Honest):
 class SourcesWithoutWindowsLeftOut(Honest):
     """Leaves out a source that holds no whole window, and gives its share to the others."""
 
-    clause, fault = "C1.12", 38
+    clause, fault = "C1.12", 36
 
     def make_plan(self, corpus: Path, settings: Settings) -> Plan:
         """Plan with the sources that hold a window."""

@@ -188,7 +188,7 @@ def runs_with_everything(scale: Scale) -> Iterable[Case]:
     yield case.with_settings(skips=[(0, 2), (11, 3), (39, 1)])
 
 
-@check("C3.7", "where", runs_with_everything, needs="where")
+@check("C3.7", "where", runs_with_everything, needs="where", faults=(15,))
 def where(bench: Bench, case: Case) -> None:
     """Every token's positions, against a search through the whole run; windows share their edges."""
     with bench.open(case, None) as play:
