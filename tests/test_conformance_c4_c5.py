@@ -131,7 +131,10 @@ def test_what_a_rank_started_is_found_in_another_session_and_ended(tmp_path: Pat
         with bench.open(case) as play:
             rank = started(play, case.legs[0])
             play.build()
-            members = rank.members()
+            # A process that is just being started carries no variables yet.
+            deadline = time.monotonic() + 10
+            while len(members := rank.members()) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
             mark = (procfs.PROC / str(rank.pid) / "environ").read_bytes().split(f"{MARK}=".encode())[1][:32].decode()
         assert len(members) == 2
         assert procfs.carrying(f"{MARK}={mark}") == []
