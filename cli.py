@@ -1,7 +1,9 @@
 """The command `fivepoint`: one sub-command a capability."""
 
 import errno
+import io
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -42,6 +44,7 @@ app.command()(conformance_commands.conform)
 
 def main() -> None:
     """Run the command; the entry point of the installed script. What is refused is one sentence and an exit code."""
+    _expect_streams()
     try:
         app()
     except FivepointError as error:
@@ -54,6 +57,16 @@ def main() -> None:
         typer.echo(f"fivepoint: cannot write the output: {error.strerror}; send it elsewhere, then run again", err=True)
         # Leaving as usual would flush the output once more, and fail once more.
         os._exit(OutputError.exit_code)
+
+
+def _expect_streams() -> None:
+    """Let no locale and no closed stream keep a command from its work: what they cannot show is escaped, or nowhere to be seen."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 open as long as the process is
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

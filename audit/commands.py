@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from ..errors import UsageError
 
 if TYPE_CHECKING:
+    from ..reference.loader import Loader
     from ..reference.plan import Plan
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
@@ -120,11 +122,15 @@ def run(
         Path | None, typer.Option(metavar="CHECKPOINT", help="Write a checkpoint after the last step, whole or not at all.")
     ] = None,
     run_log: LogFile = None,
+    override: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Go on from a checkpoint of another past; the run log keeps the reason.")
+    ] = None,
     loader: Annotated[LoaderName, typer.Option(help="The loader.")] = LoaderName.reference,
     device: Annotated[Device, typer.Option(help="The device that the batches go to.")] = Device.cpu,
     as_json: Json = False,
 ) -> None:
     """Serve a plan's steps on every rank, and print the digest of each: the same for any ranks, loader and machine."""
+    from ..reference.files import expect_writable
     from ..reference.plan import Plan
     from .console import note, print_json, progress
     from .run_log import RunLog
@@ -132,6 +138,10 @@ def run(
 
     if start is not None and resume is not None:
         raise UsageError("expected at most one of --start and --resume, found both")
+    if override is not None and (resume is None or not override.strip()):
+        raise UsageError(
+            "expected --override with a reason, beside --resume, found " + ("no --resume" if override.strip() else "no reason")
+        )
     if save is not None:
         _expect_apart("--save", save, plan, run_log)
     kind = loader_class(loader.value)
@@ -141,11 +151,16 @@ def run(
         state = _checkpoint(resume)
     elif start is not None:
         state = state_at(opened, start, dp_size * micro_batch * (accumulation or 1))
+
+    def rank(number: int, log: Callable[[Any], None] | None = None) -> Loader:
+        return kind(opened, number, dp_size, micro_batch, accumulation, state, device.value, log=log, override=override)
+
+    # What is refused is refused before a log is begun, and before steps are served whose checkpoint has no place.
+    rank(0).close()
+    if save is not None:
+        expect_writable(save)
     with RunLog(run_log) if run_log else nullcontext() as log, progress() as bars:
-        ranks = [
-            kind(opened, rank, dp_size, micro_batch, accumulation, state, device.value, log=log.write if log and rank == 0 else None)
-            for rank in range(dp_size)
-        ]
+        ranks = [rank(number, log.write if log and number == 0 else None) for number in range(dp_size)]
         bar = bars.add_task("steps", total=steps)
         for line in serve(ranks, steps):
             bars.advance(bar)

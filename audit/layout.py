@@ -44,12 +44,7 @@ class Layout:
         if not sizes and dp_size and micro_batch:
             sizes = [(0, dp_size * micro_batch * (accumulation or 1))]
         for _, size in sizes:
-            derived = partition.accumulation_for(size, dp_size or 1, micro_batch or 1)
-            if dp_size and micro_batch and accumulation not in (None, derived):
-                raise UsageError(
-                    f"expected accumulation {derived} for the plan's batch size {size} = {dp_size} ranks * {micro_batch} * accumulation, "
-                    f"found {accumulation}; leave it out, and it follows from the plan"
-                )
+            partition.accumulation_for(size, dp_size or 1, micro_batch or 1, accumulation if dp_size and micro_batch else None)
         return cls(sizes, plan.length, dp_size, micro_batch)
 
     def place(self, position: int) -> Place | None:

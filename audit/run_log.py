@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import OutputError, RunLogError
+from ..errors import OutputError, RunLogError, UsageError
 from ..reference.canonical import parse_json
-from ..reference.files import sync_folder
+from ..reference.files import sync_folder, written
 from ..reference.plan import Plan
 from ..reference.schema import validate
 
@@ -36,10 +36,12 @@ class RunLog:
 
         The last whole line must be a record; those before it are held to that when they are read, so that a resume costs the same at any
         step (C4.10). Raises RunLogError, and changes nothing, where another process writes the log or that line is no record, OutputError
-        where it cannot be written.
+        where it cannot be written, UsageError for an `fsync_every` under 1.
         """
         self.path = Path(path)
         self.torn = 0
+        if fsync_every < 1:
+            raise UsageError(f"expected fsync_every of at least 1, found {fsync_every}")
         self._fsync_every, self._waiting = fsync_every, 0
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -57,28 +59,33 @@ class RunLog:
     def write(self, record: Mapping[str, Any]) -> None:
         """Append one record, whole or not at all.
 
-        Raises RunLogError for a record that F5 does not know, OutputError where the disk does not take it; the log is then as it was.
+        Raises RunLogError for a record that F5 does not know, OutputError where the disk does not take it: the log is then as it was, or,
+        where not even that can be had, closed, and the part that stands in it is cut off when it is next opened.
         """
+        if self._file < 0:
+            raise OutputError(f"cannot write {self.path}: the log is closed; open it again")
         value = dict(record)
         _check(value, f"a record for {self.path}")
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
         before = os.fstat(self._file).st_size
         try:
             _write_all(self._file, line)
-            self._waiting += 1
-            if self._waiting >= self._fsync_every:
-                self._flush()
+            if self._waiting + 1 >= self._fsync_every:
+                os.fsync(self._file)
         except OSError as reason:
-            os.ftruncate(self._file, before)
+            self._cut_to(before)
             raise OutputError(
                 f"cannot write {self.path}: {reason.strerror or reason}; the line of this step is not in it, make room and resume"
             ) from reason
+        self._waiting = (self._waiting + 1) % self._fsync_every
 
     def close(self) -> None:
-        """Flush what waits, and let another process write the log."""
+        """Flush what waits, and let another process write the log; raises OutputError where the disk does not take it."""
         if self._file >= 0:
             try:
-                self._flush()
+                if self._waiting:
+                    with written(self.path):
+                        os.fsync(self._file)
             finally:
                 os.close(self._file)
                 self._file = -1
@@ -132,10 +139,13 @@ class RunLog:
                 f"{_shown(start.decode('utf-8', 'backslashreplace'))}; choose another file"
             )
 
-    def _flush(self) -> None:
-        if self._waiting:
-            os.fsync(self._file)
-            self._waiting = 0
+    def _cut_to(self, size: int) -> None:
+        try:
+            os.ftruncate(self._file, size)
+        except OSError:
+            # A line after a part of one would be a corrupt line in the middle; the part alone is a torn last one.
+            os.close(self._file)
+            self._file = -1
 
 
 def read(path: str | Path) -> Iterator[Record]:

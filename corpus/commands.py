@@ -103,7 +103,8 @@ def verify(
         for corpus in corpora:
             count = _Count(progress, f"{corpus.name}: reading", sizes[corpus])
             found += [(corpus, problem) for problem in problems(corpus, count)]
-        shared = _shared(corpora, sizes, progress) if disjoint and not found else []
+        # Corpora with problems are not compared: what is shared is then unknown, not nothing.
+        shared = _shared(corpora, sizes, progress) if disjoint and not found else None
     documents = [] if found else [Manifest.load(corpus) for corpus in corpora]
     if as_json:
         summary: dict[str, Any] = {
@@ -112,7 +113,7 @@ def verify(
             "documents": sum(manifest.documents for manifest in documents),
             "problems": [{"corpus": str(corpus), "problem": problem} for corpus, problem in found],
         }
-        typer.echo(json.dumps(summary | ({"shared": shared} if disjoint else {}), ensure_ascii=False))
+        typer.echo(json.dumps(summary | ({"shared": shared} if shared is not None else {}), ensure_ascii=False))
     for _, problem in [] if as_json else found:
         typer.echo(problem)
     if found:

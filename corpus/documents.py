@@ -57,7 +57,7 @@ def read_parts(file: InputFile, reading: Reading) -> Iterator[Part]:
         if file.kind == "jsonl":
             yield from _jsonl(file, content, raw.tell, reading)
         else:
-            yield from _parts(file.label, iter(lambda: content.read(BLOCK), b""), reading, raw.tell, str(file.path))
+            yield from _parts(file.label, iter(lambda: content.read(BLOCK), b""), reading, raw.tell, str(file.path), signed=True)
 
 
 def _jsonl(file: InputFile, content: BinaryIO, tell: Callable[[], int], reading: Reading) -> Iterator[Part]:
@@ -66,18 +66,21 @@ def _jsonl(file: InputFile, content: BinaryIO, tell: Callable[[], int], reading:
         if not line:
             return
         document, where = f"{file.label}:{number}", f"{file.path}:{number}"
-        if len(line) == LONG_LINE and line[-1:] != b"\n":
+        is_long = len(line) == LONG_LINE and line[-1:] != b"\n"
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if is_long:
             long_line = LongLine(line, content, where)
             yield from _parts(document, long_line.text(reading.text_field), reading, tell, where)
             long_line.drain()
         elif line.strip():
-            yield from _line(document, line, reading, tell, where, number == 1)
+            yield from _line(document, line, reading, tell, where)
 
 
-def _line(document: str, line: bytes, reading: Reading, tell: Callable[[], int], where: str, first: bool) -> Iterator[Part]:
+def _line(document: str, line: bytes, reading: Reading, tell: Callable[[], int], where: str) -> Iterator[Part]:
     decoded = _Decoded([line], reading.invalid_utf8, where)
     try:
-        text = _field("".join(decoded), reading.text_field, where, first)
+        text = _field("".join(decoded), reading.text_field, where)
     except _NotUtf8Error:
         yield Part(document, "", True, True, False, NOT_UTF8, tell())
         return
@@ -86,10 +89,12 @@ def _line(document: str, line: bytes, reading: Reading, tell: Callable[[], int],
         yield part if not decoded.replaced else Part(document, part.text, part.last, part.exact, True, "", part.position)
 
 
-def _field(line: str, field: str, where: str, first: bool) -> str:
+def _field(line: str, field: str, where: str) -> str:
     """Return the text in `field` of a line of JSON; raises InputError."""
     try:
-        value = json.loads(line.removeprefix(BYTE_ORDER_MARK) if first else line)
+        value = json.loads(line)
+        if isinstance(value, dict) and line.count(f'"{field}"') > 1:
+            _expect_once(line, field, where)
     except (ValueError, RecursionError) as reason:
         raise InputError(f"{where} is not JSON: {reason}; mend the line or take it out") from reason
     if not isinstance(value, dict):
@@ -103,6 +108,14 @@ def _field(line: str, field: str, where: str, first: bool) -> str:
     return text
 
 
+def _expect_once(line: str, field: str, where: str) -> None:
+    """Raise InputError where the object names `field` twice: the parser takes the last value, without a word."""
+    objects: list[list[tuple[str, object]]] = []
+    json.loads(line, object_pairs_hook=objects.append)  # the outermost object is the last to end
+    if [name for name, _ in objects[-1]].count(field) > 1:
+        raise InputError(f"expected the field {field!r} once in {where}, found it twice; mend the line or take it out")
+
+
 def _has_utf8(text: str) -> bool:
     """Whether `text` has a UTF-8 form: JSON can write surrogates that have none."""
     try:
@@ -111,8 +124,10 @@ def _has_utf8(text: str) -> bool:
         return False
 
 
-def _parts(document: str, blocks: Iterable[str | bytes], reading: Reading, tell: Callable[[], int], where: str = "") -> Iterator[Part]:
-    decoded = _Decoded(blocks, reading.invalid_utf8, where or document)
+def _parts(
+    document: str, blocks: Iterable[str | bytes], reading: Reading, tell: Callable[[], int], where: str = "", signed: bool = False
+) -> Iterator[Part]:
+    decoded = _Decoded(blocks, reading.invalid_utf8, where or document, signed)
     try:
         for text, last, exact in pieces(decoded, reading.joints):
             yield Part(document, text, last, exact, decoded.replaced, "", tell())
@@ -125,20 +140,23 @@ class _NotUtf8Error(Exception):
 
 
 class _Decoded:
-    """The text of blocks of UTF-8; text passes through. `replaced` tells, after the fact, whether any byte was."""
+    """The text of blocks of UTF-8; text passes through. `replaced` tells, after the fact, whether any byte was.
 
-    def __init__(self, blocks: Iterable[str | bytes], invalid_utf8: str, where: str) -> None:
-        self._blocks, self._invalid, self._where = blocks, invalid_utf8, where
+    A byte-order mark is the signature of a file, and left out where it begins one (`signed`); in a value it is text.
+    """
+
+    def __init__(self, blocks: Iterable[str | bytes], invalid_utf8: str, where: str, signed: bool = False) -> None:
+        self._blocks, self._invalid, self._where, self._signed = blocks, invalid_utf8, where, signed
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._bytes = 0
         self.replaced = False
 
     def __iter__(self) -> Iterator[str]:
-        first = True
+        at_start = self._signed
         for block in self._blocks:
             text = block if isinstance(block, str) else self._decode(block, final=False)
-            yield text.removeprefix(BYTE_ORDER_MARK) if first else text
-            first = first and not text
+            yield text.removeprefix(BYTE_ORDER_MARK) if at_start else text
+            at_start = at_start and not text
         yield self._decode(b"", final=True)
 
     def _decode(self, block: bytes, final: bool) -> str:

@@ -52,7 +52,7 @@ class LongLine:
             if key != field:
                 self._pass_over()
             elif found:
-                raise InputError(f"expected the field {field!r} once in {self._where}, found it twice")
+                raise InputError(f"expected the field {field!r} once in {self._where}, found it twice; mend the line or take it out")
             elif self._next() != b'"':
                 raise InputError(f"expected text in the field {field!r} of {self._where}, found something else")
             else:

@@ -181,6 +181,8 @@ def report(expected: Expected, proof: Proof) -> str:
         f"- all {proof.compared:,} micro-batches ({proof.tokens:,} tokens) that entered the model on any rank had the SHA-256 that plan "
         "and shards give",
         f"- the {proof.steps} steps that count trained on each of the positions 0 to {proof.consumed - 1} exactly once, and on no other",
+        "- which window stands at a position is asked of fivepoint.reference, the one part that loader and proof share: spec/vectors hold "
+        "it to the specification, and independent code in tests/ gives the same",
     ]
     if proof.redone:
         text.append(

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import BudgetError, PlanError
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ def repeats_in_step(plan: "Plan", number: int, phase: int, batch_size: int) -> b
         return False
     # The draws of one period begin every run there is.
     begins = min(blend.weights[number], blend.counts(stretch.taken)[number] - windows)
-    return any(blend.position(number, draw + windows) - blend.position(number, draw) < batch_size for draw in range(begins))
+    at = blend.positions(number).astype(np.int64)
+    periods, draws = np.divmod(np.arange(windows, windows + begins), max(1, blend.weights[number]))
+    return bool((periods * blend.period + at[draws] - at[:begins] < batch_size).any())
 
 
 def _collections(plan: "Plan") -> Iterable[list[str]]:

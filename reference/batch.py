@@ -138,7 +138,9 @@ def open_corpus(plan: Plan, source: Source, corpus: Corpus) -> CorpusReader:
 
 
 def _kinds(asked: str | Iterable[str] | None) -> frozenset[str]:
+    if asked is not None and not isinstance(asked, Iterable):
+        raise UsageError(f"expected boundaries among {', '.join(bounds.KINDS)}, found {asked!r}")
     kinds = frozenset([asked] if isinstance(asked, str) else asked or ())
-    if unknown := sorted(kinds - set(bounds.KINDS)):
+    if unknown := sorted(kinds - set(bounds.KINDS), key=str):
         raise UsageError(f"expected boundaries among {', '.join(bounds.KINDS)}, found {unknown[0]!r}")
     return kinds

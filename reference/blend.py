@@ -66,6 +66,10 @@ class Blend:
                     return q
         raise RangeError(f"draw {draw} of source {source} is not served in this phase")
 
+    def positions(self, source: int) -> "np.ndarray[Any, np.dtype[np.int32]]":
+        """Return the local positions of the source's draws within the first period, ascending: int32 [draws]."""
+        return self._order[self._first[source] : self._first[source + 1]]
+
     def counts(self, q: int) -> list[int]:
         """Return how often each source was drawn in the first q positions."""
         cycles, r = divmod(q, self.period)

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UsageError
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = ("document_ids", "position_ids", "loss_mask", "cu_seqlens")
@@ -40,7 +42,12 @@ def loss_mask(documents: Array) -> Array:
 
 
 def cu_seqlens(documents: Array) -> Array:
-    """Return the bounds of the runs of one document over the rows laid end to end, from 0 to b * l: int32 [runs + 1] (D0.8)."""
+    """Return the bounds of the runs of one document over the rows laid end to end, from 0 to b * l: int32 [runs + 1] (D0.8).
+
+    Raises UsageError for 2^31 tokens or more, whose bounds int32 cannot hold.
+    """
+    if documents.size > np.iinfo(np.int32).max:
+        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {documents.size}; take fewer rows")
     return np.append(np.flatnonzero(starts_here(documents)), documents.size).astype(np.int32)
 
 

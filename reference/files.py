@@ -22,13 +22,16 @@ class NewFile:
     def __init__(self, path: Path) -> None:
         """Begin the file; raises OutputError where its folder takes none."""
         self.path = path
-        if path.exists() and not path.is_file() and not path.is_dir():
-            # The rename would put a file in the place of /dev/null.
-            raise OutputError(
-                f"cannot write {path}: expected a regular file or nothing there, found a device or a pipe; choose another path"
-            )
         with written(path):
-            descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+            taken = path.exists() and not path.is_file()
+        if taken:
+            # The rename would put a file in the place of /dev/null.
+            found = "a folder" if path.is_dir() else "a device or a pipe"
+            raise OutputError(f"cannot write {path}: expected a regular file or nothing there, found {found}; choose another path")
+        with written(path):
+            # Names may have 255 bytes, the temporary one too.
+            start = os.fsdecode(os.fsencode(path.name)[:200])
+            descriptor, temporary = tempfile.mkstemp(prefix=f".{start}.", suffix=".tmp", dir=path.parent)
             # mkstemp makes files private; a corpus, a plan or a checkpoint is read by other users' jobs like any file.
             os.fchmod(descriptor, 0o666 & ~_umask())
         self._temporary = Path(temporary)
@@ -66,6 +69,11 @@ def write_whole(path: Path, content: bytes) -> None:
         file.finish()
     finally:
         file.discard()
+
+
+def expect_writable(path: Path) -> None:
+    """Raise OutputError where `path` cannot be written, before work is done whose result goes there."""
+    NewFile(path).discard()
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,11 +1,12 @@
 """The loader: steps of micro-batches for one dp rank, and a state that is one number, `consumed` (A7; C2, C4)."""
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import CheckpointError, UsageError
 from . import checkpoint as state
 from . import partition
 from .batch import BatchReader, Step
@@ -46,18 +47,16 @@ class Loader:
         """
         if device != "cpu":
             raise UsageError(f'expected device="cpu", the only one that the reference serves, found {device!r}')
-        if not 0 <= dp_rank < dp_size or micro_batch < 1 or (accumulation is not None and accumulation < 1):
-            raise UsageError(
-                f"expected dp_rank in [0, dp_size), micro_batch >= 1 and accumulation >= 1, found {dp_rank}, {dp_size}, "
-                f"{micro_batch} and {accumulation}"
-            )
-        plan.admit(dp_size * micro_batch * (accumulation or 1))
         self.plan = plan
-        self.dp_rank, self.dp_size, self.micro_batch = dp_rank, dp_size, micro_batch
-        self._accumulation = accumulation
+        self.dp_size = _whole("dp_size", dp_size, 1)
+        self.dp_rank = _whole("dp_rank", dp_rank, 0, self.dp_size)
+        self.micro_batch = _whole("micro_batch", micro_batch, 1)
+        self._accumulation = None if accumulation is None else _whole("accumulation", accumulation, 1)
+        plan.admit(self.dp_size * self.micro_batch * (self._accumulation or 1))
         self._expect_sizes()
         self._reader = BatchReader(plan, boundaries)
         self._log = log
+        self._closed = False
         self._step: Step | None = None
         self.consumed = self.steps = 0
         if checkpoint is not None:
@@ -70,7 +69,9 @@ class Loader:
         return self
 
     def __next__(self) -> Step:
-        """Return the next step; raises UsageError while the last one is neither committed nor rolled back (C4.12)."""
+        """Return the next step; raises UsageError while the last one is neither committed nor rolled back (C4.12), and once closed."""
+        if self._closed:
+            raise UsageError("expected an open loader, found one that was closed; open another from its state_dict()")
         if self._step is not None:
             raise UsageError(f"expected commit() or rollback() of step {self._step.number} before the next is asked for, found neither")
         batch_size = self.batch_size
@@ -126,13 +127,17 @@ class Loader:
 
     def load_state_dict(self, checkpoint: Mapping[str, Any], override: str | None = None) -> None:
         """Go on from a state; raises CheckpointError and leaves the loader as it was where the state is not of this plan's past."""
+        if not isinstance(checkpoint, Mapping):
+            raise CheckpointError(f"expected the dict that state_dict() returned, found {type(checkpoint).__name__}")
         self.consumed, self.steps, differs = state.accept(self.plan, dict(checkpoint), override)
         self._step = None
         self._log_opening(override if differs else None, differs)
 
     def close(self) -> None:
-        """End the loader. The reference holds no threads and no files; the fast path does."""
-        self._step = None
+        """End the loader: it serves no more, and still says where it stands. The reference holds no threads and no files; the fast path
+        does.
+        """
+        self._closed, self._step = True, None
 
     def __enter__(self) -> "Loader":
         """Return the loader, closed at the end of the `with` block."""
@@ -145,13 +150,7 @@ class Loader:
     def _expect_sizes(self) -> None:
         """Check, before the first step, every batch size that the run will have (C2.7)."""
         for _, size in self.plan.batch_sizes:
-            derived = partition.accumulation_for(size, self.dp_size, self.micro_batch)
-            if self._accumulation not in (None, derived):
-                raise UsageError(
-                    f"expected accumulation {derived} for the plan's batch size {size} = {self.dp_size} ranks * {self.micro_batch} "
-                    "* accumulation, "
-                    f"found {self._accumulation}; leave it out, and it follows from the plan"
-                )
+            partition.accumulation_for(size, self.dp_size, self.micro_batch, self._accumulation)
 
     def _record(self, step: Step, applied: bool) -> dict[str, Any]:
         positions = range(step.first, step.first + step.batch_size)
@@ -185,3 +184,15 @@ class Loader:
             "plan_hash": self.plan.plan_hash,
         }
         self._log(record if override is None else {**record, "override": override, "differs": list(differs)})
+
+
+def _whole(name: str, value: Any, least: int, end: int | None = None) -> int:
+    """Return `value` as an int; raises UsageError unless it is a whole number from `least` on, below `end`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or (end is not None and number >= end):
+        wanted = f"at least {least}" if end is None else f"from {least} to {end - 1}"
+        raise UsageError(f"expected {name} to be a whole number, {wanted}, found {value!r}")
+    return number

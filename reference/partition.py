@@ -50,15 +50,21 @@ def steps_before(batch_sizes: BatchSizes, length: int, consumed: int) -> int | N
     return found[0] + 1 if found and found[1] + found[2] == consumed else None
 
 
-def accumulation_for(batch_size: int, dp_size: int, micro_batch: int) -> int:
-    """Return batch_size / (dp_size * micro_batch); raises UsageError where it is no whole number (C2.7)."""
+def accumulation_for(batch_size: int, dp_size: int, micro_batch: int, wanted: int | None = None) -> int:
+    """Return batch_size / (dp_size * micro_batch); raises UsageError where it is no whole number, or not the one `wanted` (C2.7)."""
     if batch_size % (dp_size * micro_batch):
         raise UsageError(
             f"expected a batch size that dp_size * micro_batch = {dp_size} * {micro_batch} = {dp_size * micro_batch} divides, found "
             f"{batch_size}; "
             "choose another micro_batch or number of ranks"
         )
-    return batch_size // (dp_size * micro_batch)
+    accumulation = batch_size // (dp_size * micro_batch)
+    if wanted not in (None, accumulation):
+        raise UsageError(
+            f"expected accumulation {accumulation} for the plan's batch size {batch_size} = {dp_size} ranks * {micro_batch} "
+            f"* accumulation, found {wanted}; leave it out, and it follows from the plan"
+        )
+    return accumulation
 
 
 def micro_batches(consumed: int, batch_size: int, dp_size: int, micro_batch: int, dp_rank: int) -> list[range]:

@@ -3,13 +3,14 @@
 import time
 from statistics import median
 
+import numpy as np
 import pytest
 from independent.identity import plan_hash, prefix_hash
 from plans import length_of, make_plan, phase
 from pool import make_pool, varied_plan
 from ranks import Expected, as_lists, served
 
-from fivepoint.errors import UsageError
+from fivepoint.errors import CheckpointError, FivepointError, UsageError
 from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
 
@@ -121,3 +122,41 @@ def test_iterating_again_goes_on(plan):
     assert served(loader, 2) == [[0, 1, 2], [3, 4, 5]]
     assert served(loader) == [list(range(first, first + 3)) for first in range(6, length_of(plan), 3)]
     assert served(loader) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "sentence"),
+    [
+        ({"dp_rank": "0"}, UsageError, "expected dp_rank to be a whole number, from 0 to 1, found '0'"),
+        ({"dp_rank": 2}, UsageError, "expected dp_rank to be a whole number, from 0 to 1, found 2"),
+        ({"dp_rank": -1}, UsageError, "found -1"),
+        ({"dp_size": 2.0}, UsageError, "expected dp_size to be a whole number, at least 1, found 2.0"),
+        ({"micro_batch": 0}, UsageError, "expected micro_batch to be a whole number, at least 1, found 0"),
+        ({"micro_batch": None}, UsageError, "found None"),
+        ({"accumulation": "2"}, UsageError, "expected accumulation to be"),
+        ({"checkpoint": 5}, CheckpointError, "expected the dict that state_dict[(][)] returned, found int"),
+        ({"checkpoint": "step-1.json"}, CheckpointError, "found str"),
+        ({"boundaries": 5}, UsageError, "expected boundaries among .*, found 5"),
+        ({"boundaries": ["loss_mask", 5]}, UsageError, "expected boundaries among .*, found 5"),
+    ],
+)
+def test_what_no_loader_can_be_opened_with(plan, given, error, sentence):
+    with pytest.raises(FivepointError, match=sentence) as refusal:
+        Loader(**{"plan": Plan.from_json(plan), "dp_rank": 0, "dp_size": 2, "micro_batch": 3, **given})
+    assert refusal.type is error
+
+
+def test_sizes_may_be_numpy_integers(plan):
+    loader = Loader(Plan.from_json(plan), np.int64(1), np.int32(2), np.uint8(3), np.int64(1))
+    assert next(next(loader)).positions.tolist() == [3, 4, 5]
+    loader.rollback()
+    assert type(loader.state_dict()["consumed"]) is int
+
+
+def test_a_closed_loader_serves_no_more_and_says_where_it_stands(plan):
+    with Loader(Plan.from_json(plan), 0, 1, 3) as loader:
+        list(next(loader))
+        loader.commit()
+    with pytest.raises(UsageError, match="one that was closed"):
+        next(loader)
+    assert loader.state_dict()["consumed"] == 3

@@ -1,5 +1,6 @@
 """fivepoint.trainers.torch: the reference's batches as tensors, and a checkpoint in one safetensors file."""
 
+import copy
 import json
 import struct
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from served import write_plan
 
-from fivepoint.errors import CheckpointError, OutputError
+from fivepoint.errors import CheckpointError, OutputError, UsageError
 from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
 
@@ -46,6 +47,17 @@ def test_iterating_again_goes_on_after_the_last_commit(plan):
             loader.commit()
             break
     assert loader.state_dict()["step"] == 2
+
+
+def test_it_is_an_iterator_and_a_context_and_may_be_copied(plan):
+    with glue.TorchLoader(Loader(plan, 0, 2, 3)) as loader:
+        step = next(loader)
+        assert torch.is_tensor(next(step).inputs) and step.remaining == 1
+        assert copy.copy(step).number == 1
+        with pytest.raises(AttributeError, match="nothing"):
+            _ = step.nothing
+    with pytest.raises(UsageError, match="closed"):
+        next(loader)
 
 
 def test_a_checkpoint_gives_back_tensors_and_state(plan, tmp_path):

@@ -1,7 +1,7 @@
 """Batches of any fivepoint loader as torch tensors, and its state in one file with the model's tensors (C4.1, C4.6)."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ..errors import CheckpointError
-from ..reference.batch import Batch, Step
+from ..reference.batch import Batch
 from ..reference.files import write_whole
-from ..reference.loader import Loader
 
 STATE = "fivepoint"
 """The key of the loader's state in a checkpoint's metadata."""
@@ -37,36 +36,51 @@ class TorchBatch:
     max_seqlen: int | None = None
 
 
-class TorchStep:
-    """A step whose micro-batches are torch tensors; all else is the wrapped step's."""
+class _Wrapped:
+    """An object whose every attribute that the wrapper lacks is that of the wrapped one."""
 
-    def __init__(self, step: Step, device: str | torch.device) -> None:
-        self.step = step
-        self.device = device
-
-    def __iter__(self) -> Iterator[TorchBatch]:
-        """Yield the micro-batches that were not taken yet."""
-        for batch in self.step:
-            yield to_torch(batch, self.device)
+    def __init__(self, wrapped: Any, device: str | torch.device = "cpu") -> None:
+        self._wrapped, self.device = wrapped, device
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.step, name)
+        if name.startswith("__") or name == "_wrapped":  # asked for by copy and pickle before there is anything wrapped
+            raise AttributeError(name)
+        return getattr(self._wrapped, name)
 
 
-class TorchLoader:
-    """A loader whose steps hold torch tensors on `device`; all else (`commit`, `state_dict`, `consumed`, ...) is the wrapped loader's."""
+class TorchStep(_Wrapped):
+    """An iterator over a step's micro-batches as torch tensors on `device`; all else is the wrapped step's."""
 
-    def __init__(self, loader: Loader, device: str | torch.device = "cpu") -> None:
-        self.loader = loader
-        self.device = device
+    def __iter__(self) -> "TorchStep":
+        """Return the step itself: its micro-batches can be taken once."""
+        return self
 
-    def __iter__(self) -> Iterator[TorchStep]:
-        """Yield the steps that are left; each must be committed before the next is asked for (C4.12)."""
-        for step in self.loader:
-            yield TorchStep(step, self.device)
+    def __next__(self) -> TorchBatch:
+        """Return the next micro-batch."""
+        return to_torch(next(self._wrapped), self.device)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.loader, name)
+
+class TorchLoader(_Wrapped):
+    """An iterator over a loader's steps of torch tensors on `device`; all else (`commit`, `state_dict`, `consumed`, ...) is the loader's.
+
+    Each step must be committed before the next is asked for (C4.12).
+    """
+
+    def __iter__(self) -> "TorchLoader":
+        """Return the loader itself: iterating again goes on after the last committed step."""
+        return self
+
+    def __next__(self) -> TorchStep:
+        """Return the next step."""
+        return TorchStep(next(self._wrapped), self.device)
+
+    def __enter__(self) -> "TorchLoader":
+        """Return the loader, closed at the end of the `with` block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the loader."""
+        self._wrapped.close()
 
 
 def to_torch(batch: Batch, device: str | torch.device = "cpu") -> TorchBatch:

@@ -1,5 +1,6 @@
 """The run log: what a crash leaves of it, what is refused, and who may write it."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from logs import lines, opened, step_record
 
 from fivepoint.audit import run_log
 from fivepoint.audit.run_log import RunLog, find_step, read
-from fivepoint.errors import OutputError, RunLogError
+from fivepoint.errors import OutputError, RunLogError, UsageError
 
 pytestmark = pytest.mark.clause("C4.11")
 
@@ -145,6 +146,50 @@ def test_two_writers_at_once_are_refused(tmp_path):
         done = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True)
         assert "written by another process" in done.stderr
     RunLog(path).close()
+
+
+def test_a_log_that_cannot_be_cut_back_is_closed_and_its_part_of_a_line_cut_off_later(tmp_path, monkeypatch):
+    path, system_write = tmp_path / "run.jsonl", os.write
+
+    def fails(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    log = RunLog(path)
+    log.write(RECORDS[0])
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "write", lambda file, data: system_write(file, data[:10]) if bytes(data).startswith(b"{") else fails())
+        broken.setattr(os, "ftruncate", fails)
+        with pytest.raises(OutputError, match="Input/output error"):
+            log.write(RECORDS[1])
+    with pytest.raises(OutputError, match="the log is closed"):
+        log.write(RECORDS[1])
+    assert path.read_bytes().endswith(b'\n{"step":1,')
+    with RunLog(path) as log:
+        log.write(RECORDS[1])
+    assert list(read(path)) == RECORDS[:2]
+
+
+@pytest.mark.parametrize("use", ["write", "close"])
+def test_a_flush_that_fails_is_one_sentence(tmp_path, monkeypatch, use):
+    path = tmp_path / "run.jsonl"
+    log = RunLog(path, fsync_every=2)
+    log.write(RECORDS[0])
+
+    def fails(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OutputError, match=r"cannot write .*Input/output error"):
+        log.write(RECORDS[1]) if use == "write" else log.close()
+    monkeypatch.undo()
+    log.close()
+    assert list(read(path)) == RECORDS[:1]
+
+
+def test_a_log_that_is_never_flushed_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="fsync_every"):
+        RunLog(tmp_path / "run.jsonl", fsync_every=0)
+    assert not (tmp_path / "run.jsonl").exists()
 
 
 def test_a_record_that_is_none_is_not_written(tmp_path):

@@ -108,3 +108,13 @@ def test_json_is_ascii_whatever_the_locale(folder):
         capture_output=True,
     )
     assert done.returncode == 0 and done.stdout.isascii()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_locale_and_no_closed_stream_keeps_a_command_from_its_work(folder, command):
+    asked = [sys.executable, "-m", "fivepoint.cli", *COMMANDS[command][0]]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    done = subprocess.run(asked, cwd=folder, env=ascii_only, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout, done.stderr
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *asked], cwd=folder)
+    assert closed.returncode == 0

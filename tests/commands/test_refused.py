@@ -159,6 +159,40 @@ def test_a_refused_run_leaves_no_checkpoint_and_no_line(folder):
     assert not (folder / "new.jsonl").exists()
 
 
+@pytest.mark.parametrize("place", ["nowhere/new.json", "corpora", "x" * 256])
+def test_a_checkpoint_without_a_place_is_refused_before_a_step_is_served(folder, place):
+    done = fivepoint(*RUN, "--save", place, "--run-log", "unbegun.jsonl", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (10, "", 1) and "cannot write" in done.stderr, done.stderr
+    assert not (folder / "unbegun.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "\u00e9" * 127])
+def test_a_name_may_be_as_long_as_the_system_takes(folder, name):
+    steps(*RUN[1:], "--save", name, cwd=folder)
+    assert json.loads((folder / name).read_text())["step"] == 1
+    (folder / name).unlink()
+
+
+@pytest.mark.parametrize("sizes", [("--dp-size", 5, "--micro-batch", 3), ("--dp-size", 2, "--micro-batch", 3, "--accumulation", 3)])
+def test_a_run_of_sizes_that_do_not_fit_leaves_a_log_as_it_was(folder, sizes):
+    (folder / "torn.jsonl").write_bytes(b'{"event"')
+    refusal(9, "run", "plan.json", *sizes, "--run-log", "torn.jsonl", cwd=folder)
+    assert (folder / "torn.jsonl").read_bytes() == b'{"event"'
+
+
+@pytest.mark.clause("C4.8")
+def test_another_past_is_gone_on_from_with_a_reason_that_the_log_keeps(folder):
+    file = changed(folder, "plan.json", lambda plan: plan.update(seed=6))
+    asked = ("run", file, *RUN[2:], "--resume", "state.json")
+    refusal(5, *asked, cwd=folder)
+    assert "beside --resume" in refusal(9, *RUN, "--override", "a reason", cwd=folder)
+    assert "no reason" in refusal(9, *asked, "--override", " ", cwd=folder)
+    log = folder / "overridden.jsonl"
+    assert steps(*asked[1:], "--override", "seed lost", "--run-log", log, cwd=folder)[0]["step"] == 10
+    opened = json.loads(log.read_text().splitlines()[0])
+    assert (opened["override"], [field.partition(":")[0] for field in opened["differs"]]) == ("seed lost", ["seed"])
+
+
 def test_a_refused_plan_leaves_the_old_one(folder):
     before = (folder / "plan.json").read_bytes()
     text = (folder / "run.toml").read_text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from preparing import write_jsonl
 
 from fivepoint.corpus import documents
-from fivepoint.corpus.documents import NOT_UTF8, Reading, read_parts
+from fivepoint.corpus.documents import LONG_LINE, NOT_UTF8, Reading, read_parts
 from fivepoint.corpus.sources import parse_sources
 from fivepoint.errors import ConfigError, InputError
 
@@ -51,6 +51,25 @@ def test_a_line_of_jsonl_is_a_document_and_blank_lines_are_none(tmp_path):
     path = tmp_path / "web.jsonl"
     path.write_text('\ufeff{"text": "one"}\n\n  \n{"text": "", "n": [1]}\n{"text": "t\\u00e9\\n\\ud83d\\ude00"}')
     assert read(path) == [("web.jsonl:1", "one"), ("web.jsonl:4", ""), ("web.jsonl:5", "té\n😀")]
+
+
+@pytest.mark.parametrize("length", [1, LONG_LINE])
+def test_a_byte_order_mark_begins_a_file_and_no_text(tmp_path, length):
+    text = "\ufeff" + "a" * length
+    (tmp_path / "book.txt").write_text("\ufeff" + text)
+    (tmp_path / "web.jsonl").write_text("\ufeff" + f'{{"text": "{text}"}}\n' * 2)
+    assert [text for _, text in read(tmp_path / "book.txt")] == [text]
+    assert [text for _, text in read(tmp_path / "web.jsonl")] == [text, text]
+
+
+@pytest.mark.parametrize("length", [1, LONG_LINE])
+def test_a_field_named_twice_is_refused(tmp_path, length):
+    path = tmp_path / "web.jsonl"
+    path.write_text('{"meta": {"text": "one"}, "text": "other", "more": ["text"]}\n')
+    assert read(path) == [("web.jsonl:1", "other")]
+    path.write_text('{"text": "one", "text": "' + "a" * length + '"}\n')
+    with pytest.raises(InputError, match=r"the field 'text' once in .*web\.jsonl:1, found it twice"):
+        read(path)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

@@ -67,11 +67,6 @@ def swap(folder):
     two.write_bytes(content)
 
 
-def link_out(folder):
-    shutil.move(folder / "web-00001.bin", folder.parent / "elsewhere.bin")
-    (folder / "web-00001.bin").symlink_to(folder.parent / "elsewhere.bin")
-
-
 STARTS = np.arange(0, 10_000, 1000)
 DAMAGE = {
     "cut short": (
@@ -98,7 +93,6 @@ DAMAGE = {
         lambda folder: shutil.copy(folder / "web-00001.bin", folder / "web-00007.bin"),
         ["web-00007.bin is in the folder but not in the manifest"],
     ),
-    "link out": (link_out, ["web-00001.bin is a link out of its folder"]),
     "points outside": (lambda folder: remade(folder, file="../web-00000.bin"), ["points outside its folder, to '../web-00000.bin'"]),
     "points to the root": (lambda folder: remade(folder, file="/etc/passwd.bin"), ["points outside its folder, to '/etc/passwd.bin'"]),
     "no manifest": (lambda folder: (folder / MANIFEST).write_text("{"), ["manifest.json is not valid JSON"]),
@@ -184,6 +178,23 @@ def test_disjoint_corpora(tmp_path):
     one, two = make(tmp_path / "one"), make(tmp_path / "two", first=100)
     done = fivepoint("verify", "--disjoint", one, two)
     assert done.returncode == 0 and "no document is in two" in done.stdout
+
+
+def test_files_may_lie_elsewhere_and_be_linked(corpus):
+    """Stores that keep one copy of each file link to it; the hashes say which bytes it must be (F1)."""
+    for name in ("web-00001.bin", "web-00001.idx.npy"):
+        shutil.move(corpus / name, corpus.parent / name)
+        (corpus / name).symlink_to(corpus.parent / name)
+    assert fivepoint("verify", corpus).returncode == 0
+    change(corpus.parent / "web-00001.bin", 7, b"\xff")
+    assert fivepoint("verify", corpus).returncode == 4
+
+
+def test_corpora_with_problems_are_not_called_disjoint(tmp_path):
+    one, two = make(tmp_path / "one"), make(tmp_path / "two", first=100)
+    next(two.glob("*.bin")).unlink()
+    done = fivepoint("verify", "--disjoint", "--json", one, two)
+    assert done.returncode == 4 and "shared" not in json.loads(done.stdout)
 
 
 def test_a_shared_document_is_named_whatever_ends_it(tmp_path):
