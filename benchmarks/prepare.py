@@ -26,7 +26,7 @@ from tokenizers import Tokenizer
 from fivepoint.corpus.encode import BATCH
 from fivepoint.corpus.prepare import TokenizerChoice, prepare
 from fivepoint.corpus.settings import Settings, available_cores
-from fivepoint.corpus.train import _train
+from fivepoint.corpus.train import train
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
         texts = collect(folder / "text", options.megabytes * 1_000_000)
         size = sum(len(text.encode()) for text in texts)
         tokenizer = folder / "tokenizer.json"
-        _train(options.vocabulary, iter(texts[:: max(1, len(texts) * 10_000_000 // size)])).save(str(tokenizer))
+        train(options.vocabulary, iter(texts[:: max(1, len(texts) * 10_000_000 // size)])).save(str(tokenizer))
         ratios, library, ours = [], [], []
         with library_pool(tokenizer, texts, options.workers) as pool:
             method = min(("encode_batch", "encode_batch_fast"), key=lambda method: library_seconds(pool, texts, method))

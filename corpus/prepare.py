@@ -18,7 +18,7 @@ from .outputs import FORMAT, Output
 from .settings import HOLDOUT, Settings
 from .sort_out import SortOut, Tally
 from .sources import Source, parse_sources
-from .tokenizer import Encoder, TokenizerFile, find_eod
+from .tokenizer import EOD_NAMES, Encoder, TokenizerFile, find_eod
 from .write import CorpusWriter
 
 Progress = Callable[[str, int, int], None]  # (what is done, bytes done, bytes in all)
@@ -76,8 +76,17 @@ def _tokenizer(
 ) -> TokenizerFile:
     if choice.path is not None:
         return TokenizerFile.read(choice.path, choice.encoding)
-    from .train import trained_tokenizer
+    from .train import FILE, trained_tokenizer
 
+    # Training takes minutes: what would be refused after it is refused now.
+    if choice.eod not in {None, "", EOD_NAMES[0]}:
+        raise ConfigError(f"expected documents of a trained BPE to end with {EOD_NAMES[0]}, found --eod {choice.eod}; leave it out")
+    finished = [source.name for source in sources if Output(out, source.name).finished()]
+    if finished and not force and not (out / FILE).exists():
+        raise ConfigError(
+            f"{out / finished[0]} was prepared with another tokenizer than the one to be trained; choose another folder, or write "
+            "it anew with --force"
+        )
     inputs = [[source.name, fingerprints[source.name]] for source in sources]
     size, characters = choice.train_bpe or 0, choice.train_characters
     return trained_tokenizer(out, size, characters, sources, settings.reading, inputs, force)

@@ -44,7 +44,7 @@ def trained_tokenizer(
         if _record(folder) == {**record, "sha256": found.identity.sha256}:
             return found
         raise ConfigError(f"{path} was trained on other inputs; choose another folder, or write it anew with --force")
-    tokenizer = _train(vocab_size, _sample(sources, characters, reading))
+    tokenizer = train(vocab_size, _sample(sources, characters, reading))
     found = TokenizerFile(FILE, tokenizer.to_str(pretty=False).encode())
     record["sha256"] = found.identity.sha256
     write_whole(folder / RECORD, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
@@ -52,7 +52,8 @@ def trained_tokenizer(
     return found
 
 
-def _train(vocab_size: int, texts: Iterator[str]) -> Tokenizer:
+def train(vocab_size: int, texts: Iterator[str]) -> Tokenizer:
+    """Return a byte-level BPE of `vocab_size` ids, learnt from `texts`."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

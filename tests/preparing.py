@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from fivepoint.corpus.documents import Reading, read_parts
+from fivepoint.corpus.sources import parse_sources
 from fivepoint.reference.schema import validate
 
 EOD = "<|endoftext|>"
@@ -109,3 +111,21 @@ def texts(folder: Path) -> list[str]:
 def tree(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file below `folder`, hidden ones included."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def many(count, prefix=""):
+    """Return texts that are all different."""
+    return [f"{prefix}document {number}\nhas its own text, {number * number}\n" for number in range(count)]
+
+
+def read_documents(path, globs=(), **reading):
+    """Return (document, text) for every document of a source at `path`, the parts joined."""
+    (source,) = parse_sources([f"web={path}"], list(globs))
+    found, text = [], ""
+    for file in source.files:
+        for part in read_parts(file, Reading(**reading)):
+            text += part.text
+            if part.last:
+                found.append((part.document, part.problem or text))
+                text = ""
+    return found

@@ -1,41 +1,24 @@
 """Documents of files of every kind: which there are, in which order, and what is refused."""
 
 import gzip
-import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from preparing import write_jsonl
+from preparing import read_documents, write_jsonl
 
-from fivepoint.corpus import documents
-from fivepoint.corpus.documents import LONG_LINE, NOT_UTF8, Reading, read_parts
+from fivepoint.corpus.documents import LONG_LINE, NOT_UTF8
 from fivepoint.corpus.sources import parse_sources
 from fivepoint.errors import ConfigError, InputError
-
-
-def read(path, globs=(), **reading):
-    """Return (document, text) for every document of a source at `path`, the parts joined."""
-    (source,) = parse_sources([f"web={path}"], list(globs))
-    found, text = [], ""
-    for file in source.files:
-        for part in read_parts(file, Reading(**reading)):
-            text += part.text
-            if part.last:
-                found.append((part.document, part.problem or text))
-                text = ""
-    return found
 
 
 def test_the_files_of_a_folder_come_in_the_order_of_their_paths(tmp_path):
     for name in ("b.txt", "a/z.py", "a.txt", "B.txt", ".hidden", ".git/x", "é.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert read(tmp_path) == [(name, name) for name in ("B.txt", "a.txt", "a/z.py", "b.txt", "é.md")]
-    assert read(tmp_path, ["*.py", "b.*"]) == [("a/z.py", "a/z.py"), ("b.txt", "b.txt")]
+    assert read_documents(tmp_path) == [(name, name) for name in ("B.txt", "a.txt", "a/z.py", "b.txt", "é.md")]
+    assert read_documents(tmp_path, ["*.py", "b.*"]) == [("a/z.py", "a/z.py"), ("b.txt", "b.txt")]
 
 
 def test_linked_files_are_read_and_linked_folders_are_not(tmp_path):
@@ -44,13 +27,13 @@ def test_linked_files_are_read_and_linked_folders_are_not(tmp_path):
     (tmp_path / "in/link.txt").symlink_to(tmp_path / "blob")
     (tmp_path / "in/circle").symlink_to(tmp_path / "in")
     (tmp_path / "in/dangling").symlink_to(tmp_path / "nothing")
-    assert read(tmp_path / "in") == [("link.txt", "content")]
+    assert read_documents(tmp_path / "in") == [("link.txt", "content")]
 
 
 def test_a_line_of_jsonl_is_a_document_and_blank_lines_are_none(tmp_path):
     path = tmp_path / "web.jsonl"
     path.write_text('\ufeff{"text": "one"}\n\n  \n{"text": "", "n": [1]}\n{"text": "t\\u00e9\\n\\ud83d\\ude00"}')
-    assert read(path) == [("web.jsonl:1", "one"), ("web.jsonl:4", ""), ("web.jsonl:5", "té\n😀")]
+    assert read_documents(path) == [("web.jsonl:1", "one"), ("web.jsonl:4", ""), ("web.jsonl:5", "té\n😀")]
 
 
 @pytest.mark.parametrize("length", [1, LONG_LINE])
@@ -58,18 +41,18 @@ def test_a_byte_order_mark_begins_a_file_and_no_text(tmp_path, length):
     text = "\ufeff" + "a" * length
     (tmp_path / "book.txt").write_text("\ufeff" + text)
     (tmp_path / "web.jsonl").write_text("\ufeff" + f'{{"text": "{text}"}}\n' * 2)
-    assert [text for _, text in read(tmp_path / "book.txt")] == [text]
-    assert [text for _, text in read(tmp_path / "web.jsonl")] == [text, text]
+    assert [text for _, text in read_documents(tmp_path / "book.txt")] == [text]
+    assert [text for _, text in read_documents(tmp_path / "web.jsonl")] == [text, text]
 
 
 @pytest.mark.parametrize("length", [1, LONG_LINE])
 def test_a_field_named_twice_is_refused(tmp_path, length):
     path = tmp_path / "web.jsonl"
     path.write_text('{"meta": {"text": "one"}, "text": "other", "more": ["text"]}\n')
-    assert read(path) == [("web.jsonl:1", "other")]
+    assert read_documents(path) == [("web.jsonl:1", "other")]
     path.write_text('{"text": "one", "text": "' + "a" * length + '"}\n')
     with pytest.raises(InputError, match=r"the field 'text' once in .*web\.jsonl:1, found it twice"):
-        read(path)
+        read_documents(path)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -80,7 +63,7 @@ def test_compressed_files_of_several_members(tmp_path, kind, suffix):
     path = tmp_path / f"web{kind}{suffix}"
     path.write_bytes(b"".join(map(compress, blocks)))
     expected = [(f"{path.name}:1", "one"), (f"{path.name}:2", "two")] if kind == ".jsonl" else [(path.name, "one\ntwo\n")]
-    assert read(path) == expected
+    assert read_documents(path) == expected
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -98,7 +81,7 @@ def test_a_corrupt_compressed_file_is_refused(tmp_path, suffix, damage):
     path = tmp_path / f"web.jsonl{suffix}"
     path.write_bytes(data)
     with pytest.raises(InputError, match=rf"web\.jsonl{suffix} is corrupt or cut short"):
-        read(path)
+        read_documents(path)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +89,11 @@ def test_a_corrupt_compressed_file_is_refused(tmp_path, suffix, damage):
 )
 def test_a_row_of_parquet_is_a_document(tmp_path, values):
     pq.write_table(pa.table({"n": [1, 2, 3], "body": values}), tmp_path / "web.parquet", row_group_size=2)
-    assert read(tmp_path / "web.parquet", text_field="body") == [("web.parquet:1", "one"), ("web.parquet:2", ""), ("web.parquet:3", "té")]
+    assert read_documents(tmp_path / "web.parquet", text_field="body") == [
+        ("web.parquet:1", "one"),
+        ("web.parquet:2", ""),
+        ("web.parquet:3", "té"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -120,13 +107,13 @@ def test_a_row_of_parquet_is_a_document(tmp_path, values):
 def test_parquet_without_the_text_is_refused(tmp_path, table, message):
     pq.write_table(pa.table(table), tmp_path / "web.parquet")
     with pytest.raises(InputError, match=message):
-        read(tmp_path / "web.parquet")
+        read_documents(tmp_path / "web.parquet")
 
 
 def test_a_file_that_is_not_parquet_is_refused(tmp_path):
     (tmp_path / "web.parquet").write_text("not Parquet")
     with pytest.raises(InputError, match=r"cannot read .*web\.parquet as Parquet"):
-        read(tmp_path / "web.parquet")
+        read_documents(tmp_path / "web.parquet")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +130,7 @@ def test_a_file_that_is_not_parquet_is_refused(tmp_path):
 def test_a_line_that_holds_no_text_is_refused(tmp_path, line, message):
     (tmp_path / "web.jsonl").write_text('{"text": "a"}\n' + line + "\n")
     with pytest.raises(InputError, match=message):
-        read(tmp_path / "web.jsonl")
+        read_documents(tmp_path / "web.jsonl")
 
 
 BAD = {
@@ -159,92 +146,17 @@ def test_text_that_is_not_utf8(tmp_path, name):
     content, byte = BAD[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=rf"{name}(:2)? is not UTF-8 text at byte {byte};"):
-        read(tmp_path / name)
-    assert read(tmp_path / name, invalid_utf8="skip")[-1][1] == NOT_UTF8
-    replaced = read(tmp_path / name, invalid_utf8="replace")[-1][1]
+        read_documents(tmp_path / name)
+    assert read_documents(tmp_path / name, invalid_utf8="skip")[-1][1] == NOT_UTF8
+    replaced = read_documents(tmp_path / name, invalid_utf8="replace")[-1][1]
     assert "\ufffd" in replaced and ("bad" in replaced or name == "half.txt")
 
 
 def test_parquet_that_is_not_utf8(tmp_path):
     pq.write_table(pa.table({"text": pa.array([b"a", b"\xff"], pa.binary())}), tmp_path / "web.parquet")
     with pytest.raises(InputError, match=r"web\.parquet:2 is not UTF-8"):
-        read(tmp_path / "web.parquet")
-    assert [text for _, text in read(tmp_path / "web.parquet", invalid_utf8="skip")] == ["a", NOT_UTF8]
-
-
-ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=60) | st.text('a"\\\n\u00e9\U0001f600\0', max_size=60)
-LEAF = st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False) | ANY_TEXT
-ANY_JSON = st.recursive(LEAF, lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner), max_leaves=6)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    text=ANY_TEXT,
-    others=st.dictionaries(ANY_TEXT, ANY_JSON, max_size=3),
-    ascii_only=st.booleans(),
-    block=st.integers(1, 30),
-    first=st.booleans(),
-)
-def test_a_long_line_gives_what_a_short_one_gives(tmp_path, monkeypatch, text, others, ascii_only, block, first):
-    value = {"text": text, **others} if first else {**others, "text": text}
-    value["text"] = text
-    line = json.dumps(value, ensure_ascii=ascii_only, indent=None) + "\n"
-    path = tmp_path / "web.jsonl"
-    path.write_text(line + '{"text": "next"}\n')
-    expected = [("web.jsonl:1", text), ("web.jsonl:2", "next")]
-    assert read(path) == expected
-    monkeypatch.setattr(documents, "LONG_LINE", 2)
-    monkeypatch.setattr("fivepoint.corpus.long_line._BLOCK", block)
-    assert read(path) == expected
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "{",
-        '{"text": "a',
-        '{"text": "\\q"}',
-        '{"text" "a"}',
-        '{"text": "a"} x',
-        '{"text": "a\\u12"}',
-        '{"a": tru, "text": "a"}',
-        '{"text": "a\tb"}',
-    ],
-)
-def test_a_long_line_that_is_not_json_is_refused(tmp_path, monkeypatch, line):
-    monkeypatch.setattr(documents, "LONG_LINE", 1)
-    (tmp_path / "web.jsonl").write_text(line + "\n")
-    with pytest.raises(InputError, match=r"web\.jsonl:1 is not JSON"):
-        read(tmp_path / "web.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"a": 1}', "found others"),
-        ('{"text": 1}', "found something else"),
-        ('{"text": "a", "text": "b"}', "found it twice"),
-    ],
-)
-def test_a_long_line_without_the_text_is_refused(tmp_path, monkeypatch, line, message):
-    monkeypatch.setattr(documents, "LONG_LINE", 1)
-    (tmp_path / "web.jsonl").write_text(line + "\n")
-    with pytest.raises(InputError, match=message):
-        read(tmp_path / "web.jsonl")
-
-
-def test_a_long_line_that_is_not_utf8_is_skipped_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "LONG_LINE", 8)
-    monkeypatch.setattr("fivepoint.corpus.long_line._BLOCK", 4)
-    (tmp_path / "web.jsonl").write_bytes(b'{"text": "abc \xff def ghi"}\n{"text": "next"}\n')
-    assert read(tmp_path / "web.jsonl", invalid_utf8="skip") == [("web.jsonl:1", NOT_UTF8), ("web.jsonl:2", "next")]
-
-
-def test_half_a_surrogate_pair_in_a_long_line_is_not_utf8(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "LONG_LINE", 8)
-    (tmp_path / "web.jsonl").write_text('{"text": "abc \\ud800 def"}\n')
-    with pytest.raises(InputError, match=r"web\.jsonl:1 is not UTF-8 text at byte 4;"):
-        read(tmp_path / "web.jsonl")
+        read_documents(tmp_path / "web.parquet")
+    assert [text for _, text in read_documents(tmp_path / "web.parquet", invalid_utf8="skip")] == ["a", NOT_UTF8]
 
 
 @pytest.mark.parametrize("arguments", [["web"], ["web="], ["=x"], ["../up=x"], [".web=x"]])
