@@ -63,24 +63,25 @@ def write_lines(file, size, line=LINE):
         number += 10_000
 
 
-def test_one_large_jsonl_file(tmp_path):
-    size = (3000 if FULL else 60) * MEGABYTE
+def prepared_lines(folder, size):
+    """Prepare about `size` bytes of JSONL, 2.5 KB a document."""
+    folder.mkdir()
     text = LINE.replace("\n", "\\n") * 40
-    with open(tmp_path / "web.jsonl", "w") as file:
+    with open(folder / "web.jsonl", "w") as file:
         write_lines(file, size, '{{"text": "' + text + '"}}\n')
     peak, report = peak_memory(
-        "--out", tmp_path / "out", "--tokenizer", word_tokenizer(tmp_path / "t.json"), "--source", f"web={tmp_path}/web.jsonl",
+        "--out", folder / "out", "--tokenizer", word_tokenizer(folder / "t.json"), "--source", f"web={folder}/web.jsonl",
         "--holdout", "0.01", "--min-unique-lines", "0.01",
     )  # fmt: skip
     print(f"{size // MEGABYTE} MB of JSONL: peak {peak / MEGABYTE:.0f} MB")
     assert report["documents"] > size // 4000
-    assert peak < LIMIT, f"expected less than {LIMIT} bytes, found {peak}"
+    return peak
 
 
-@pytest.mark.parametrize("kind", ["text", "jsonl", "gz"])
-def test_one_large_document(tmp_path, kind):
-    size = (500 if FULL else 15) * MEGABYTE
-    path = tmp_path / ("book.txt" if kind == "text" else "book.jsonl")
+def prepared_document(folder, size, kind):
+    """Prepare one document of about `size` bytes, as text, JSONL or gzip."""
+    folder.mkdir()
+    path = folder / ("book.txt" if kind == "text" else "book.jsonl")
     with open(path, "w") as file:
         if kind == "text":
             write_lines(file, size)
@@ -90,11 +91,33 @@ def test_one_large_document(tmp_path, kind):
             file.write('"}\n')
     if kind == "gz":
         subprocess.run(["gzip", "-1", path], check=True)
-        path = tmp_path / "book.jsonl.gz"
+        path = folder / "book.jsonl.gz"
     peak, report = peak_memory(
-        "--out", tmp_path / "out", "--tokenizer", byte_tokenizer(tmp_path / "t.json"), "--source", f"book={path}",
-        "--min-unique-lines", "0.9",
-    )  # fmt: skip
+        "--out", folder / "out", "--tokenizer", byte_tokenizer(folder / "t.json"), "--source", f"book={path}", "--min-unique-lines", "0.9"
+    )
     print(f"one document of {size // MEGABYTE} MB ({kind}): peak {peak / MEGABYTE:.0f} MB")
     assert report["corpora"][0]["documents"] == 1 and report["corpora"][0]["tokens"] > size * 9 // 10  # a line break is two bytes in JSON
-    assert peak < LIMIT, f"expected less than {LIMIT} bytes, found {peak}"
+    return peak
+
+
+def test_one_large_jsonl_file(tmp_path):
+    """Ten times the file, the same memory."""
+    sizes = (60 * MEGABYTE, 3000 * MEGABYTE) if FULL else (6 * MEGABYTE, 60 * MEGABYTE)
+    small, large = (prepared_lines(tmp_path / str(size), size) for size in sizes)
+    assert large < LIMIT, f"expected less than {LIMIT} bytes, found {large}"
+    assert large - small < 0.5 * (sizes[1] - sizes[0]), f"expected memory that does not grow with the file, found {small} and {large}"
+
+
+def test_one_large_document(tmp_path):
+    """Three times the document and more, the same memory: of its lines alone a few bytes each are kept, to count the different ones."""
+    sizes = (45 * MEGABYTE, 500 * MEGABYTE) if FULL else (15 * MEGABYTE, 45 * MEGABYTE)
+    small, large = (prepared_document(tmp_path / str(size), size, "text") for size in sizes)
+    assert large < LIMIT, f"expected less than {LIMIT} bytes, found {large}"
+    assert large - small < sizes[1] - sizes[0], f"expected memory that does not grow with the document, found {small} and {large}"
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "gz"])
+def test_one_large_document_in_a_line_of_json(tmp_path, kind):
+    peak = prepared_document(tmp_path / kind, (500 if FULL else 15) * MEGABYTE, kind)
+    limit = LIMIT if FULL else LIMIT // 2
+    assert peak < limit, f"expected less than {limit} bytes, found {peak}"
