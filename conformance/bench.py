@@ -12,9 +12,9 @@ from typing import Any
 from .case import Case
 from .corpora import CorpusSpec, Identity
 from .doors import Door, Rank
+from .doors.replies import DriverFault, LoaderError
 from .driver import Array, Layout, Refusal
 from .play import Failed, Play, Refused
-from .replies import DriverFault, LoaderError
 from .trace import Trace
 
 __all__ = ["Bench", "Declaration", "Failed", "Play", "Refused"]

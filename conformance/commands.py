@@ -107,9 +107,9 @@ def _judge(
 def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
     import shlex
 
-    from .lending import Recorded, judge
-    from .recorded import declared, read, traces
     from .report import Outcome
+    from .traces.lending import Recorded, judge
+    from .traces.recorded import declared, read, traces
 
     if not files:
         raise UsageError("expected the files of recorded traces, found none; formats.md F7 says what they are")
@@ -122,7 +122,7 @@ def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
 
 def _record(opened: tuple[Door, str, str] | None, case: Path | None, folder: Path) -> None:
     from . import console
-    from .recording import example, record, write_data
+    from .traces.recording import example, record, write_data
 
     chosen = console.read_case(case) if case else example()
     write_data(folder, chosen)

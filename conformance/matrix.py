@@ -22,8 +22,8 @@ from ..errors import UsageError
 from . import broken
 from .bench import Bench
 from .doors import InProcess
+from .doors.replies import DriverFault
 from .driver import Driver
-from .replies import DriverFault
 from .suite import collected, declaration, judge, run, undeclared
 from .verdict import BROKEN, Finding
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from .bench import Play
 from .case import Leg
-from .process import Process
+from .doors.process import Process
 
 
 def started(play: Play, leg: Leg) -> Process:

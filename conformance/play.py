@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .case import INSIDE, KILL, SAVE, Case, Leg, settings_from
 from .doors import Rank
+from .doors.replies import DriverFault, LoaderError
 from .driver import Array, Refusal, Settings
-from .replies import DriverFault, LoaderError
 from .shapes import step_of
 from .trace import LegTrace, StepTrace, Trace
 

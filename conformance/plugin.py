@@ -143,7 +143,7 @@ class DeclarationTest(SuiteTest):
 
     def runtest(self) -> None:
         """Ask the driver."""
-        from .replies import DriverFault
+        from .doors.replies import DriverFault
         from .suite import declaration, undeclared
 
         try:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from .case import Leg
+from .doors.replies import DriverFault
 from .driver import Array, MicroBatch
-from .replies import DriverFault
 
 KINDS = {"inputs": "iu", "targets": "iu", "position_ids": "iu", "loss_mask": "biu"}
 """Arrays of one entry a token, and the kinds of dtype that they may have."""

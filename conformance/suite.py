@@ -10,9 +10,9 @@ from . import checks
 from .asking import asked
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
+from .doors.replies import DriverFault
 from .driver import PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
-from .replies import DriverFault
 from .shrink import smallest
 from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 

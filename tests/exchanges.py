@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fivepoint.conformance.wire import receive, send
+from fivepoint.conformance.doors.wire import receive, send
 
 
 def replayed(lines: list[str], command: list[str], corpus: Path, workdir: Path) -> list[str]:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from conforming import conform
 
-from fivepoint.conformance import record as recorder
 from fivepoint.conformance.bench import Bench
 from fivepoint.conformance.case import Case, Leg
 from fivepoint.conformance.cases import mixture, one_source
 from fivepoint.conformance.doors import InProcess
 from fivepoint.conformance.driver import PROMISES
-from fivepoint.conformance.lending import Recorded, judge
-from fivepoint.conformance.recorded import declared, read, traces
-from fivepoint.conformance.recording import write_trace
 from fivepoint.conformance.suite import collected
+from fivepoint.conformance.traces import record as recorder
+from fivepoint.conformance.traces.lending import Recorded, judge
+from fivepoint.conformance.traces.recorded import declared, read, traces
+from fivepoint.conformance.traces.recording import write_trace
 from fivepoint.errors import UsageError
 
 BROKEN = "fivepoint.conformance.broken."

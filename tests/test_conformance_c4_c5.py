@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fivepoint.conformance import procfs
 from fivepoint.conformance.bench import Bench
 from fivepoint.conformance.broken import c4, c4_elastic, c4_kill, c4_log, c4_past, c5, drivers, speakers
 from fivepoint.conformance.case import Leg
 from fivepoint.conformance.cases import one_source
-from fivepoint.conformance.doors import InProcess, Processes, host_command
+from fivepoint.conformance.doors import InProcess, Processes, host_command, procfs
+from fivepoint.conformance.doors.process import MARK
 from fivepoint.conformance.measuring import started
-from fivepoint.conformance.process import MARK
 from fivepoint.conformance.suite import collected, run
 from fivepoint.conformance.verdict import BROKEN, HOLDS, REFUSED, Finding
 

@@ -13,8 +13,8 @@ from fivepoint import conformance
 from fivepoint.conformance.cases import one_source
 from fivepoint.conformance.corpora import Identity
 from fivepoint.conformance.doors import InProcess, Processes, host_command
+from fivepoint.conformance.doors.host import find
 from fivepoint.conformance.driver import MUSTS, PROMISES, Driver
-from fivepoint.conformance.host import find
 from fivepoint.conformance.verdict import WORST_FIRST
 
 PAGE = (Path(conformance.__file__).parent / "DRIVERS.md").read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...reference.records import Sample
+from ..doors.process import MARK
 from ..driver import Array, Layout, MicroBatch, Settings
-from ..process import MARK
 from .honest import Honest
 
 LONG = 100_000

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..doors.process import MARK
 from ..driver import PROMISES, Layout, MicroBatch, Refusal, Settings
-from ..process import MARK
 from .c4 import RESUMED
 from .honest import Honest
 

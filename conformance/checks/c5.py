@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 
-from .. import procfs
 from ..bench import Bench, Play
 from ..case import Case, Leg
 from ..cases import one_source
+from ..doors import procfs
 from ..measuring import started
 from ..registry import Scale, check
 from ..verdict import Broken, NotApplicable

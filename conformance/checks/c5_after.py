@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
-from .. import procfs
 from ..bench import Bench, Failed, Refused
 from ..case import Case, Leg
 from ..cases import one_source
+from ..doors import procfs
+from ..doors.process import Process
 from ..measuring import started
-from ..process import Process
 from ..registry import Scale, check
 from ..verdict import Broken, NotApplicable
 

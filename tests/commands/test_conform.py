@@ -130,7 +130,7 @@ class TestKnownFailures:
 
 
 def test_a_process_is_judged_as_a_driver_is():
-    command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.host", "reference"])
+    command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", "reference"])
     done = conform("--process", command, "--select", "C2.4")
     assert done.code == 0, done.out
 

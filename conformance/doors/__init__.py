@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from .driver import Array, Driver, Layout
+from ..driver import Array, Driver, Layout
 from .host import answer, find
 from .process import Process
 from .replies import DriverFault, opened
@@ -117,7 +117,7 @@ class Processes:
 
 def host_command(name: str) -> list[str]:
     """Return the command that serves a driver in Python, and finds it where this process does."""
-    return [sys.executable, "-P", "-m", "fivepoint.conformance.host", name, os.pathsep.join(map(os.path.abspath, sys.path))]
+    return [sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", name, os.pathsep.join(map(os.path.abspath, sys.path))]
 
 
 class _Late(BaseException):

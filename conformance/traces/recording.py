@@ -3,16 +3,16 @@
 import json
 from pathlib import Path
 
-from ..errors import UsageError
+from ...errors import UsageError
+from ..bench import Bench, Failed, Refused
+from ..case import Case
+from ..cases import mixture
+from ..corpora import Identity
+from ..doors import Door
+from ..doors.replies import DriverFault
+from ..report.files import write
+from ..trace import Trace
 from . import record as recorder
-from .bench import Bench, Failed, Refused
-from .case import Case
-from .cases import mixture
-from .corpora import Identity
-from .doors import Door
-from .replies import DriverFault
-from .report.files import write
-from .trace import Trace
 
 
 def example() -> Case:

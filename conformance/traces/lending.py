@@ -6,15 +6,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from .asking import asked
-from .bench import Bench, Declaration
-from .case import Case
-from .corpora import CorpusSpec
-from .judging import per_source
-from .registry import Check
-from .suite import tried
-from .trace import Trace
-from .verdict import NOT_APPLICABLE, REFUSED, WORST_FIRST, Finding, NotApplicable
+from ..asking import asked
+from ..bench import Bench, Declaration
+from ..case import Case
+from ..corpora import CorpusSpec
+from ..judging import per_source
+from ..registry import Check
+from ..suite import tried
+from ..trace import Trace
+from ..verdict import NOT_APPLICABLE, REFUSED, WORST_FIRST, Finding, NotApplicable
 
 
 class Recorded(Bench):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .driver import MUSTS, Array, Refusal
+from ..driver import MUSTS, Array, Refusal
 
 
 class DriverFault(Exception):  # noqa: N818 it is a finding

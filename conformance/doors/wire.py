@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .driver import Array
+from ..driver import Array
 
 DTYPES = ("uint8", "bool", "int32", "int64", "uint16", "uint32")
 LONGEST_LINE = 1 << 26

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..errors import UsageError
-from ..reference.schema import validate
-from .bench import Declaration
-from .case import Case, Leg
-from .driver import Layout, MicroBatch
-from .replies import DriverFault
-from .shapes import step_of
-from .trace import LegTrace, StepTrace, Trace
-from .wire import Rubbish, receive
+from ...errors import UsageError
+from ...reference.schema import validate
+from ..bench import Declaration
+from ..case import Case, Leg
+from ..doors.replies import DriverFault
+from ..doors.wire import Rubbish, receive
+from ..driver import Layout, MicroBatch
+from ..shapes import step_of
+from ..trace import LegTrace, StepTrace, Trace
 
 
 @dataclass

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..driver import Array
 from . import procfs
-from .driver import Array
 from .replies import DriverFault, opened
 from .wire import LONGEST_LINE, Rubbish, packed, receive
 

@@ -1,4 +1,4 @@
-"""The process of one rank, for drivers in Python: `python -m fivepoint.conformance.host NAME` answers requests on its standard input."""
+"""The process of one rank, for a driver in Python: `python -m fivepoint.conformance.doors.host NAME` answers requests on stdin."""
 
 import os
 import sys
@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .case import settings_from
-from .driver import Array, Driver, Layout, MicroBatch, Refusal
+from ..case import settings_from
+from ..driver import Array, Driver, Layout, MicroBatch, Refusal
 from .wire import DTYPES, Rubbish, receive, send
 
 GROUP = "fivepoint.loaders"
