@@ -1,9 +1,13 @@
 """Builds fivepoint, whose package is the repository itself: each floor below is fivepoint.<floor>."""
 
+import sys
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_py import build_py
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from csrc.build import BuildNative
 
 FLOORS = ["audit", "conformance", "corpus", "fastpath", "reference", "spec", "trainers"]
 ROOT_MODULES = {"__init__", "cli", "errors"}
@@ -29,8 +33,10 @@ setup(
     package_data={
         "fivepoint": ["py.typed"],
         "fivepoint.conformance": ["*.md", "*.json"],
+        "fivepoint.fastpath": ["*.pyi"],
         "fivepoint.spec": ["*.md", "*/*.json", "*/*.md"],
     },
     include_package_data=False,
-    cmdclass={"build_py": BuildPy},
+    ext_modules=[Extension("fivepoint.fastpath._C", sorted(map(str, Path("csrc").glob("*.cpp"))))],
+    cmdclass={"build_py": BuildPy, "build_ext": BuildNative},
 )

@@ -78,7 +78,7 @@ class BatchReader:
         Raises CorpusError for data that is missing or not the plan's, UsageError for an unknown name.
         """
         self._plan = plan
-        self._boundaries = _kinds(boundaries)
+        self._boundaries = expect_kinds(boundaries)
         self._corpora = open_corpora(plan)
         self._numbers = {source.name: i for i, source in enumerate(plan.sources)}
 
@@ -137,7 +137,8 @@ def open_corpus(plan: Plan, source: Source, corpus: Corpus) -> CorpusReader:
     return reader
 
 
-def _kinds(asked: str | Iterable[str] | None) -> frozenset[str]:
+def expect_kinds(asked: str | Iterable[str] | None) -> frozenset[str]:
+    """Return the kinds of boundaries that were asked for; raises UsageError for an unknown one."""
     if asked is not None and not isinstance(asked, Iterable):
         raise UsageError(f"expected boundaries among {', '.join(bounds.KINDS)}, found {asked!r}")
     kinds = frozenset([asked] if isinstance(asked, str) else asked or ())

@@ -54,11 +54,11 @@ class Loader:
         self._accumulation = None if accumulation is None else _whole("accumulation", accumulation, 1)
         plan.admit(self.dp_size * self.micro_batch * (self._accumulation or 1))
         self._expect_sizes()
-        self._reader = BatchReader(plan, boundaries)
         self._log = log
         self._closed = False
         self._step: Step | None = None
         self.consumed = self.steps = 0
+        self._reader = self._open_reader(boundaries)
         if checkpoint is not None:
             self.load_state_dict(checkpoint, override)
         else:
@@ -146,6 +146,10 @@ class Loader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close the loader."""
         self.close()
+
+    def _open_reader(self, boundaries: str | Iterable[str] | None) -> Any:
+        """Return what reads the batch of a range of positions: all that the fast path does otherwise."""
+        return BatchReader(self.plan, boundaries)
 
     def _expect_sizes(self) -> None:
         """Check, before the first step, every batch size that the run will have (C2.7)."""

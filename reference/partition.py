@@ -67,11 +67,17 @@ def accumulation_for(batch_size: int, dp_size: int, micro_batch: int, wanted: in
     return accumulation
 
 
-def micro_batches(consumed: int, batch_size: int, dp_size: int, micro_batch: int, dp_rank: int) -> list[range]:
-    """Return the positions of each micro-batch of `dp_rank` in the step that begins at `consumed`, in order of service."""
+def rank_positions(consumed: int, batch_size: int, dp_size: int, dp_rank: int) -> range:
+    """Return the positions of `dp_rank` in the step that begins at `consumed`."""
     share = batch_size // dp_size
     first = consumed + dp_rank * share
-    return [range(start, start + micro_batch) for start in range(first, first + share, micro_batch)]
+    return range(first, first + share)
+
+
+def micro_batches(consumed: int, batch_size: int, dp_size: int, micro_batch: int, dp_rank: int) -> list[range]:
+    """Return the positions of each micro-batch of `dp_rank` in the step that begins at `consumed`, in order of service."""
+    own = rank_positions(consumed, batch_size, dp_size, dp_rank)
+    return [own[start : start + micro_batch] for start in range(0, len(own), micro_batch)]
 
 
 def position_after(batch_sizes: BatchSizes, steps: int) -> int:

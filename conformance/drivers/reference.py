@@ -22,12 +22,16 @@ class ReferenceDriver(Driver):
     promises = frozenset(PROMISES)
     version = __version__
 
+    def kind(self) -> type[Loader]:
+        """Return the loader's class."""
+        return Loader
+
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
         """Compile the settings to a plan and open the loader; any rank's state resumes all."""
         try:
             self.plan = plan_for(corpus, settings)
             self.run_log = LineLog(workdir / "run.log") if layout.rank == 0 else None
-            self.loader = Loader(
+            self.loader = self.kind()(
                 self.plan,
                 layout.dp_rank,
                 layout.dp_size,

@@ -1,0 +1,62 @@
+"""Builds fivepoint.fastpath._C with ninja: one portable binary of every .cpp file here, and of nothing else."""
+
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pybind11
+from setuptools.command.build_ext import build_ext
+
+FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-pthread"]
+
+
+class BuildNative(build_ext):
+    """Writes a build.ninja beside the objects and runs it."""
+
+    def build_extension(self, extension):
+        """Compile and link one extension; its own flags, and those of CXXFLAGS and LDFLAGS, come after ours."""
+        target = Path(self.get_ext_fullpath(extension.name)).resolve()
+        folder = Path(self.build_temp).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (folder / "build.ninja").write_text(recipe(sorted(extension.sources), target, extension.extra_compile_args, extension.extra_link_args))
+        subprocess.run([_ninja(), "-C", folder], check=True)
+
+
+def recipe(sources, target, compile_flags=(), link_flags=()):
+    """Return the text of a build.ninja that makes the module `target`."""
+    compiler = sysconfig.get_config_var("CXX") or "c++"
+    headers = [pybind11.get_include(), sysconfig.get_path("include")]
+    flags = [*FLAGS, *(f"-isystem{header}" for header in headers), *compile_flags]
+    lines = [
+        "rule compile",
+        f"  command = ${{compiler}} {_joined(flags)} $more -MMD -MF $out.d -c $in -o $out",
+        "  depfile = $out.d",
+        "  deps = gcc",
+        "rule link",
+        f"  command = ${{compiler}} -shared -pthread {_joined(link_flags)} $in -o $out",
+    ]
+    objects = []
+    for source in sources:
+        objects.append(f"{Path(source).stem}.o")
+        lines.append(f"build {objects[-1]}: compile {_escaped(Path(source).resolve())}")
+    lines.append(f"build {_escaped(target)}: link {' '.join(objects)}")
+    return "\n".join([f"compiler = {compiler}", "more = ", *lines, ""])
+
+
+def _ninja():
+    try:
+        import ninja
+
+        return Path(ninja.BIN_DIR) / "ninja"
+    except ImportError:
+        return "ninja"
+
+
+def _joined(words):
+    return " ".join(shlex.quote(str(word)).replace("$", "$$") for word in words)
+
+
+def _escaped(path):
+    return str(path).replace("$", "$$").replace(" ", "$ ").replace(":", "$:")

@@ -1,0 +1,124 @@
+#include "corpus.h"
+
+#include <algorithm>
+
+#include "widen.h"
+
+namespace fivepoint {
+
+namespace {
+
+constexpr std::int64_t kStartBytes = 8;
+
+// The document starts of a shard, a page of them in memory. The index is searched where it lies: one of 10^8 documents would not fit
+// beside the others in memory, and a mapped one that is cut short would end the process.
+class Starts {
+ public:
+  Starts(const Files& files, std::size_t file, std::int64_t header, std::int64_t documents)
+      : files_(files), file_(file), header_(header), documents_(documents) {}
+
+  std::int64_t operator[](std::int64_t document) {
+    if (document < from_ || document >= from_ + kPage) {
+      from_ = document / kPage * kPage;
+      const std::int64_t many = std::min(kPage, documents_ - from_);
+      files_.read(file_, page_, many * kStartBytes, header_ + from_ * kStartBytes, "document starts");
+    }
+    return page_[document - from_];
+  }
+
+ private:
+  static constexpr std::int64_t kPage = 512;
+  const Files& files_;
+  std::size_t file_;
+  std::int64_t header_, documents_, from_ = -kPage;
+  std::int64_t page_[kPage];
+};
+
+}  // namespace
+
+Corpus::Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_size, const std::vector<ShardSpec>& shards)
+    : files_(std::move(files)), item_size_(item_size), vocab_size_(vocab_size) {
+  std::int64_t documents = 0;
+  for (const ShardSpec& spec : shards) {
+    const std::size_t tokens = files_->add(spec.tokens_path, spec.tokens * item_size);
+    const std::size_t index = files_->add(spec.index_path, spec.index_header + kStartBytes * spec.documents);
+    shards_.push_back({tokens, index, spec.tokens, spec.documents, spec.index_header, documents});
+    first_token_.push_back(first_token_.back() + spec.tokens);
+    documents += spec.documents;
+  }
+}
+
+std::size_t Corpus::shard_of(std::int64_t token) const {
+  return static_cast<std::size_t>(std::upper_bound(first_token_.begin(), first_token_.end() - 1, token) - first_token_.begin() - 1);
+}
+
+void Corpus::read(std::int64_t first, std::int64_t count, void* to) const {
+  auto* out = static_cast<char*>(to);
+  for (std::size_t number = shard_of(first); count > 0; ++number) {
+    const Shard& shard = shards_[number];
+    const std::int64_t begin = first - first_token_[number], here = std::min(count, shard.tokens - begin);
+    files_->read(shard.tokens_file, out, here * item_size_, begin * item_size_, "tokens");
+    expect_in_vocabulary(shard, begin, here, out);
+    out += here * item_size_;
+    first += here;
+    count -= here;
+  }
+}
+
+void Corpus::expect_in_vocabulary(const Shard& shard, std::int64_t begin, std::int64_t count, const void* tokens) const {
+  const auto expect = [&](const auto* ids) {
+    if (static_cast<std::int64_t>(largest(ids, static_cast<std::size_t>(count))) < vocab_size_) return;
+    const auto* wrong = std::find_if(ids, ids + count, [&](auto id) { return static_cast<std::int64_t>(id) >= vocab_size_; });
+    throw ReadError(files_->path(shard.tokens_file) + ": expected ids below the vocabulary's size " + std::to_string(vocab_size_) +
+                    ", found " + std::to_string(*wrong) + " at byte " + std::to_string((begin + (wrong - ids)) * item_size_) +
+                    "; run `fivepoint verify` and restore the corpus");
+  };
+  if (item_size_ == 2) {
+    expect(static_cast<const std::uint16_t*>(tokens));
+  } else {
+    expect(static_cast<const std::uint32_t*>(tokens));
+  }
+}
+
+void Corpus::documents(std::int64_t first, std::int64_t count, std::vector<DocumentRun>& runs) const {
+  runs.clear();
+  std::int64_t row = 0;
+  for (std::size_t number = shard_of(first); row < count; ++number) {
+    const Shard& shard = shards_[number];
+    const std::int64_t begin = first + row - first_token_[number], here = std::min(count - row, shard.tokens - begin);
+    if (here > 0) documents_in(shard, begin, here, row, runs);
+    row += here;
+  }
+}
+
+void Corpus::documents_in(const Shard& shard, std::int64_t begin, std::int64_t count, std::int64_t row,
+                          std::vector<DocumentRun>& runs) const {
+  Starts starts(*files_, shard.index_file, shard.index_header, shard.documents);
+  const auto expect = [&](bool sound, std::int64_t document) {
+    if (sound) return;
+    throw ReadError(files_->path(shard.index_file) + ": expected document starts that ascend from 0 to at most " +
+                    std::to_string(shard.tokens) + ", found " + std::to_string(starts[document]) + " for document " +
+                    std::to_string(document) + "; run `fivepoint verify` and restore it");
+  };
+  // The last document that starts at or before `begin` is in [low, high).
+  std::int64_t low = 0, high = shard.documents;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (starts[middle] <= begin ? low : high) = middle;
+  }
+  expect(low > 0 || starts[0] == 0, 0);
+  runs.push_back({row, shard.first_document + low});
+  for (std::int64_t document = high, last = begin; document < shard.documents && starts[document] < begin + count; ++document) {
+    expect(starts[document] > begin && starts[document] >= last, document);
+    last = starts[document];
+    const DocumentRun run{row + last - begin, shard.first_document + document};
+    // Of several documents that start at one token all but the last are empty (D0.9).
+    if (runs.back().offset == run.offset) {
+      runs.back() = run;
+    } else {
+      runs.push_back(run);
+    }
+  }
+}
+
+}  // namespace fivepoint

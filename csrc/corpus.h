@@ -1,0 +1,56 @@
+// One corpus on disk: runs of its tokens, and the documents that they lie in (spec/formats.md, F1; D0.4, D0.5).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "files.h"
+
+namespace fivepoint {
+
+struct ShardSpec {
+  std::string tokens_path;
+  std::int64_t tokens;
+  std::string index_path;
+  std::int64_t documents, index_header;  // bytes of the index before its first number
+};
+
+// From token `offset` of a row on, tokens lie in document `number` of the corpus.
+struct DocumentRun {
+  std::int64_t offset, number;
+};
+
+class Corpus {
+ public:
+  // `item_size` is 2 for uint16, 4 for uint32. Throws ReadError for files that are missing or of another size.
+  Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_size, const std::vector<ShardSpec>& shards);
+
+  int item_size() const { return item_size_; }
+  std::int64_t tokens() const { return first_token_.back(); }
+
+  // Reads tokens first to first + count, as they lie on disk, and holds them to the vocabulary; throws ReadError.
+  void read(std::int64_t first, std::int64_t count, void* to) const;
+
+  // Replaces `runs` by those of tokens first to first + count; throws ReadError.
+  void documents(std::int64_t first, std::int64_t count, std::vector<DocumentRun>& runs) const;
+
+ private:
+  struct Shard {
+    std::size_t tokens_file, index_file;
+    std::int64_t tokens, documents, index_header, first_document;
+  };
+
+  std::size_t shard_of(std::int64_t token) const;
+  void documents_in(const Shard& shard, std::int64_t begin, std::int64_t count, std::int64_t row, std::vector<DocumentRun>& runs) const;
+  void expect_in_vocabulary(const Shard& shard, std::int64_t begin, std::int64_t count, const void* tokens) const;
+
+  std::shared_ptr<Files> files_;
+  int item_size_;
+  std::int64_t vocab_size_;
+  std::vector<Shard> shards_;
+  std::vector<std::int64_t> first_token_{0};
+};
+
+}  // namespace fivepoint

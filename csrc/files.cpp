@@ -1,0 +1,85 @@
+#include "files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace fivepoint {
+
+namespace {
+
+std::string reason() {
+  char text[128];
+  return strerror_r(errno, text, sizeof text);  // the GNU one, which returns the text
+}
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+}  // namespace
+
+Descriptor::~Descriptor() { close(number_); }
+
+std::size_t Files::add(std::string path, std::int64_t bytes) {
+  struct stat found;
+  if (stat(path.c_str(), &found) != 0) throw ReadError("cannot open " + path + ": " + reason() + "; restore it, or run `fivepoint verify`");
+  if (found.st_size != bytes) {
+    throw ReadError(path + ": expected " + number(bytes) + " bytes, found " + number(found.st_size) + "; the file is " +
+                    (found.st_size < bytes ? "cut short" : "longer than it was") + ", restore it from a copy");
+  }
+  files_.push_back({std::move(path), bytes, found.st_dev, found.st_ino, nullptr, false});
+  return files_.size() - 1;
+}
+
+void Files::read(std::size_t number_of_file, void* to, std::int64_t bytes, std::int64_t at, const char* what) const {
+  const std::shared_ptr<const Descriptor> file = descriptor(number_of_file);
+  auto* out = static_cast<char*>(to);
+  std::int64_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = pread(file->number(), out + done, static_cast<std::size_t>(bytes - done), at + done);
+    if (got > 0) {
+      done += got;
+    } else if (got == 0) {
+      throw ReadError(path(number_of_file) + ": expected " + number(bytes) + " bytes of " + what + " at byte " + number(at) + ", found " +
+                      number(done) + "; the file changed since it was opened, restore it");
+    } else if (errno != EINTR) {
+      throw ReadError("cannot read " + number(bytes) + " bytes of " + what + " at byte " + number(at) + " of " + path(number_of_file) + ": " +
+                      reason());
+    }
+  }
+}
+
+std::shared_ptr<const Descriptor> Files::descriptor(std::size_t number_of_file) const {
+  const std::lock_guard<std::mutex> guard(lock_);
+  File& file = files_[number_of_file];
+  file.used = true;
+  if (file.open) return file.open;
+  const int opened = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) throw ReadError("cannot open " + file.path + ": " + reason() + "; restore it, or run `fivepoint verify`");
+  auto descriptor = std::make_shared<const Descriptor>(opened);
+  struct stat found;
+  if (fstat(opened, &found) != 0) throw ReadError("cannot open " + file.path + ": " + reason());
+  if (found.st_dev != file.device || found.st_ino != file.inode || found.st_size != file.bytes) {
+    throw ReadError(file.path + ": expected the file that stood there when the loader was opened, found another; restore it");
+  }
+  // Windows lie anywhere: what the system would read ahead is of no use (C5.5). A file system without advice reads all the same.
+  (void)posix_fadvise(opened, 0, 0, POSIX_FADV_RANDOM);
+  if (held_.size() < most_) {
+    held_.push_back(number_of_file);
+  } else {
+    // The hand passes those that were used since it last came by.
+    while (files_[held_[hand_]].used) {
+      files_[held_[hand_]].used = false;
+      hand_ = (hand_ + 1) % held_.size();
+    }
+    files_[held_[hand_]].open.reset();  // whoever reads from it keeps it open until done
+    held_[hand_] = number_of_file;
+    hand_ = (hand_ + 1) % held_.size();
+  }
+  file.open = descriptor;
+  return descriptor;
+}
+
+}  // namespace fivepoint

@@ -1,0 +1,201 @@
+// fivepoint.fastpath._C: what Python sees of the native loader. Memory comes from Python, as addresses; the GIL is released around work.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <string>
+
+#include "blend.h"
+#include "permutation.h"
+#include "prefetch.h"
+#include "reader.h"
+#include "resolver.h"
+
+namespace py = pybind11;
+
+namespace fivepoint {
+namespace {
+
+using Released = py::call_guard<py::gil_scoped_release>;
+
+template <typename T>
+T* at(std::uintptr_t address) {
+  return reinterpret_cast<T*>(address);
+}
+
+Rule rule_named(const std::string& name) {
+  if (name == "earliest-deadline") return Rule::kEarliestDeadline;
+  if (name == "furthest-behind") return Rule::kFurthestBehind;
+  throw std::invalid_argument("expected a blend rule, found " + name);
+}
+
+std::uint64_t expect_below(std::uint64_t value, std::uint64_t n) {
+  if (value >= n) throw std::out_of_range("expected an item below " + std::to_string(n) + ", found " + std::to_string(value));
+  return value;
+}
+
+std::unique_ptr<Permutation> make_permutation(std::uint64_t n, std::uint64_t seed, const std::vector<std::uint64_t>& words) {
+  if (n < 1 || n > Permutation::kLargest) throw std::out_of_range("expected 1 to 2^48 items, found " + std::to_string(n));
+  return std::make_unique<Permutation>(Permutation::Sides(n), absorb(seed, words));
+}
+
+using SourceTuple = std::pair<std::uint64_t, std::vector<std::int64_t>>;
+using PhaseTuple = std::tuple<std::int64_t, std::int64_t, std::string, std::vector<std::int64_t>>;
+using SkipTuple = std::pair<std::int64_t, std::int64_t>;
+
+std::shared_ptr<Resolver> make_resolver(std::uint64_t seed, const std::vector<SourceTuple>& sources,
+                                        const std::vector<PhaseTuple>& phases, const std::vector<SkipTuple>& skips) {
+  std::vector<SourceSpec> source_specs;
+  for (const auto& [key, tokens] : sources) source_specs.push_back({key, tokens});
+  std::vector<PhaseSpec> phase_specs;
+  for (const auto& [length, grid, rule, weights] : phases) phase_specs.push_back({length, grid, rule_named(rule), weights});
+  std::vector<Skip> skip_list;
+  for (const auto& [where, count] : skips) skip_list.push_back({where, count});
+  return std::make_shared<Resolver>(seed, std::move(source_specs), phase_specs, skip_list);
+}
+
+// int64 [count, 8]: phase, source, corpus, draw, epoch, offset, window, first token
+py::array_t<std::int64_t> resolve(const Resolver& resolver, std::int64_t first, std::int64_t count) {
+  if (first < 0 || count < 0 || first + count > resolver.length()) throw std::out_of_range("expected positions of the run");
+  std::vector<Sample> samples(static_cast<std::size_t>(count));
+  {
+    const py::gil_scoped_release released;
+    Resolver::Scratch scratch;
+    resolver.resolve(first, count, samples.data(), scratch);
+  }
+  py::array_t<std::int64_t> found({count, std::int64_t{8}});
+  std::int64_t* to = found.mutable_data();
+  for (const Sample& each : samples) {
+    for (const std::int64_t value :
+         {std::int64_t{each.phase}, std::int64_t{each.source}, std::int64_t{each.corpus}, each.draw, each.epoch, each.offset, each.window,
+          each.first}) {
+      *to++ = value;
+    }
+  }
+  return found;
+}
+
+struct Memory {
+  std::uintptr_t inputs, targets, sources, windows, document_ids, position_ids, loss_mask;
+  bool cu_seqlens;
+};
+
+template <typename Fill>
+py::object with_bounds(const Memory& memory, Fill fill) {
+  std::vector<std::int32_t> bounds;
+  const BatchMemory batch{at<std::int64_t>(memory.inputs),       at<std::int64_t>(memory.targets),
+                          at<std::int64_t>(memory.sources),      at<std::int64_t>(memory.windows),
+                          at<std::int64_t>(memory.document_ids), at<std::int64_t>(memory.position_ids),
+                          at<bool>(memory.loss_mask),            memory.cu_seqlens ? &bounds : nullptr};
+  {
+    const py::gil_scoped_release released;
+    fill(batch);
+  }
+  if (!memory.cu_seqlens) return py::none();
+  return py::array_t<std::int32_t>(static_cast<py::ssize_t>(bounds.size()), bounds.data());
+}
+
+py::object read_positions(const Reader& reader, const std::vector<std::int64_t>& positions, const Memory& memory) {
+  return with_bounds(memory, [&](const BatchMemory& batch) {
+    std::vector<char> data(positions.size() * static_cast<std::size_t>(reader.row_bytes()));
+    Rows rows;
+    rows.data = data.data();
+    rows.resize(positions.size(), reader.with_documents());
+    Resolver::Scratch scratch;
+    for (std::size_t row = 0; row < positions.size(); ++row) {
+      reader.read(positions[row], 1, rows, static_cast<std::int64_t>(row), scratch);
+    }
+    reader.widen(rows, 0, static_cast<std::int64_t>(positions.size()), batch);
+  });
+}
+
+}  // namespace
+}  // namespace fivepoint
+
+PYBIND11_MODULE(_C, m) {
+  using namespace fivepoint;
+  using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+  m.doc() = "The native part of the loader; fivepoint.fastpath is its face.";
+  py::register_exception<ReadError>(m, "ReadError", PyExc_RuntimeError);
+  py::register_exception<Misuse>(m, "Misuse", PyExc_RuntimeError);
+
+  py::class_<Permutation>(m, "Permutation")
+      .def(py::init(&make_permutation), py::arg("n"), py::arg("seed"), py::arg("words"))
+      .def("__call__", [](const Permutation& self, std::uint64_t x) { return self(expect_below(x, self.size())); })
+      .def("inverse", [](const Permutation& self, std::uint64_t y) { return self.inverse(expect_below(y, self.size())); });
+
+  py::class_<Blend>(m, "Blend")
+      .def(py::init([](std::vector<std::int64_t> weights, const std::string& rule, std::int64_t limit) {
+             return std::make_unique<Blend>(std::move(weights), rule_named(rule), limit);
+           }),
+           py::arg("weights"), py::arg("rule"), py::arg("limit") = -1, Released())
+      .def("__call__",
+           [](const Blend& self, std::int64_t q) {
+             if (q < 0 || (self.limit() >= 0 && q >= self.limit())) throw std::out_of_range("expected a local position of the phase");
+             const Blend::Draw draw = self(q);
+             return std::make_pair(draw.source, draw.number);
+           })
+      .def("position", &Blend::position)
+      .def("counts", &Blend::counts);
+
+  py::class_<Resolver, std::shared_ptr<Resolver>>(m, "Resolver")
+      .def(py::init(&make_resolver), py::arg("seed"), py::arg("sources"), py::arg("phases"), py::arg("skips"), Released())
+      .def_property_readonly("length", &Resolver::length)
+      .def("resolve", &resolve, py::arg("first"), py::arg("count"));
+
+  py::class_<Files, std::shared_ptr<Files>>(m, "Files").def(py::init<std::size_t>(), py::arg("most"));
+
+  py::class_<Corpus, std::shared_ptr<Corpus>>(m, "Corpus")
+      .def(py::init([](std::shared_ptr<Files> files, int item_size, std::int64_t vocab_size,
+                       const std::vector<std::tuple<std::string, std::int64_t, std::string, std::int64_t, std::int64_t>>& shards) {
+             std::vector<ShardSpec> specs;
+             for (const auto& [path, tokens, index, documents, header] : shards) specs.push_back({path, tokens, index, documents, header});
+             return std::make_shared<Corpus>(std::move(files), item_size, vocab_size, specs);
+           }),
+           py::arg("files"), py::arg("item_size"), py::arg("vocab_size"), py::arg("shards"), Released());
+
+  py::class_<Memory>(m, "Memory")
+      .def(py::init<std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, bool>(),
+           py::arg("inputs"), py::arg("targets"), py::arg("sources"), py::arg("windows"), py::arg("document_ids"), py::arg("position_ids"),
+           py::arg("loss_mask"), py::arg("cu_seqlens"));
+
+  py::class_<Reader, std::shared_ptr<Reader>>(m, "Reader")
+      .def(py::init([](std::shared_ptr<Resolver> resolver, const std::vector<std::vector<std::shared_ptr<Corpus>>>& corpora,
+                       std::int64_t seq_len, bool with_documents) {
+             std::vector<std::vector<std::shared_ptr<const Corpus>>> shared;
+             for (const auto& source : corpora) shared.emplace_back(source.begin(), source.end());
+             return std::make_shared<Reader>(std::move(resolver), std::move(shared), seq_len, with_documents);
+           }),
+           py::arg("resolver"), py::arg("corpora"), py::arg("seq_len"), py::arg("with_documents"))
+      .def_property_readonly("row_bytes", &Reader::row_bytes)
+      .def("read", &read_positions, py::arg("positions"), py::arg("memory"));
+
+  py::class_<Prefetch>(m, "Prefetch")
+      .def(py::init([](std::shared_ptr<Reader> reader, const std::vector<std::pair<std::uintptr_t, std::size_t>>& slots, int threads) {
+             std::vector<SlotMemory> memory;
+             for (const auto& [address, bytes] : slots) memory.push_back({at<void>(address), bytes});
+             return std::make_unique<Prefetch>(std::move(reader), memory, threads);
+           }),
+           py::arg("reader"), py::arg("slots"), py::arg("threads"), Released())
+      .def(
+          "want",
+          [](Prefetch& self, const Pairs& ranges) {
+            std::vector<Range> wanted;
+            for (const auto& [first, count] : ranges) wanted.push_back({first, count});
+            self.want(wanted);
+          },
+          py::arg("ranges"), Released())
+      .def(
+          "wait", [](Prefetch& self, std::int64_t first, std::int64_t count, int milliseconds) { return self.wait({first, count}, milliseconds); },
+          py::arg("first"), py::arg("count"), py::arg("milliseconds"), Released())
+      .def(
+          "take",
+          [](Prefetch& self, std::int64_t first, std::int64_t count, const Memory& memory) {
+            return with_bounds(memory, [&](const BatchMemory& batch) { self.take({first, count}, batch); });
+          },
+          py::arg("first"), py::arg("count"), py::arg("memory"))
+      .def("close", &Prefetch::close, Released())
+      .def_property_readonly("rows_read", &Prefetch::rows_read);
+}

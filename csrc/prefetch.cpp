@@ -1,0 +1,195 @@
+#include "prefetch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+
+namespace fivepoint {
+
+struct Prefetch::State {
+  std::shared_ptr<const Reader> reader;
+  pid_t process = getpid();
+
+  std::mutex lock;  // guards all below; reads and widening run outside it
+  std::condition_variable work, rows;
+  std::vector<Slot> slots;
+  std::vector<Slot*> wanted;  // soonest first
+  bool closed = false;
+  std::int64_t rows_read = 0;
+
+  std::mutex consumer;  // one call of want, take or close at a time
+  std::vector<std::thread> threads;
+};
+
+Prefetch::Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotMemory>& slots, int threads)
+    : state_(std::make_unique<State>()) {
+  state_->reader = std::move(reader);
+  state_->slots.resize(slots.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    state_->slots[i].rows.data = static_cast<char*>(slots[i].data);
+    state_->slots[i].bytes = slots[i].bytes;
+  }
+  try {
+    for (int i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { work(*state); });
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+Prefetch::~Prefetch() {
+  if (state_->process != getpid()) {
+    // A fork has no threads, and locks as they stood: nothing here may be touched, or ended, again.
+    (void)state_.release();
+    return;
+  }
+  close();
+}
+
+void Prefetch::close() {
+  if (state_->process != getpid()) return;
+  const std::lock_guard<std::mutex> alone(state_->consumer);
+  {
+    const std::lock_guard<std::mutex> guard(state_->lock);
+    state_->closed = true;
+    state_->wanted.clear();
+  }
+  state_->work.notify_all();
+  state_->rows.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+  state_->threads.clear();
+}
+
+void Prefetch::expect_usable() const {
+  if (state_->process != getpid()) {
+    throw Misuse("expected a loader that was opened in this process, found one from before a fork; open it anew here");
+  }
+}
+
+void Prefetch::want(const std::vector<Range>& ranges) {
+  expect_usable();
+  State& state = *state_;
+  const std::lock_guard<std::mutex> alone(state.consumer);
+  std::unique_lock<std::mutex> guard(state.lock);
+  if (state.closed) throw Misuse("expected an open loader, found one that was closed");
+  std::vector<Slot*> wanted;
+  std::vector<Range> missing;
+  for (const Range range : ranges) {
+    const auto held = std::find_if(state.wanted.begin(), state.wanted.end(), [&](const Slot* slot) {
+      return slot->range.first == range.first && slot->range.count == range.count && !slot->error;
+    });
+    if (held != state.wanted.end()) {
+      wanted.push_back(*held);
+    } else {
+      wanted.push_back(nullptr);
+      missing.push_back(range);
+    }
+  }
+  auto next = missing.begin();
+  for (Slot*& place : wanted) {
+    if (place) continue;
+    const auto unused = std::find_if(state.slots.begin(), state.slots.end(), [&](const Slot& slot) {
+      return std::find(wanted.begin(), wanted.end(), &slot) == wanted.end();
+    });
+    if (unused == state.slots.end() || static_cast<std::size_t>(next->count * state.reader->row_bytes()) > unused->bytes) {
+      throw Misuse("expected a slot with room for " + std::to_string(next->count) + " rows, found none");
+    }
+    Slot& slot = *unused;
+    // Nobody claims more of it; what was claimed is soon there.
+    state.wanted.erase(std::remove(state.wanted.begin(), state.wanted.end(), &slot), state.wanted.end());
+    state.rows.wait(guard, [&] { return slot.in_flight == 0; });
+    const auto rows = static_cast<std::size_t>(next->count);
+    slot.range = *next++;
+    slot.claimed = 0;
+    slot.there.assign(rows, 0);
+    slot.rows.resize(rows, state.reader->with_documents());
+    slot.error.reset();
+    place = &slot;
+  }
+  state.wanted = std::move(wanted);
+  guard.unlock();
+  state.work.notify_all();
+}
+
+void Prefetch::work(State& state) {
+  Resolver::Scratch scratch;
+  std::unique_lock<std::mutex> guard(state.lock);
+  while (true) {
+    const auto open = [](const Slot* slot) { return slot->claimed < slot->range.count && !slot->error; };
+    auto next = state.wanted.end();
+    state.work.wait(guard, [&] {
+      next = std::find_if(state.wanted.begin(), state.wanted.end(), open);
+      return state.closed || next != state.wanted.end();
+    });
+    if (state.closed) return;
+    Slot& slot = **next;
+    // Enough chunks for all threads, and few enough that the lock is cheap beside the reads.
+    const auto chunk = std::max<std::int64_t>(1, slot.range.count / (4 * static_cast<std::int64_t>(state.threads.size()) + 1));
+    const std::int64_t begin = slot.claimed, end = std::min(slot.range.count, begin + chunk);
+    slot.claimed = end;
+    ++slot.in_flight;
+    guard.unlock();
+    std::optional<std::string> error;
+    try {
+      state.reader->read(slot.range.first + begin, end - begin, slot.rows, begin, scratch);
+    } catch (const std::exception& reason) {
+      error = reason.what();
+    }
+    guard.lock();
+    --slot.in_flight;
+    if (error) {
+      if (!slot.error) slot.error = std::move(error);
+    } else {
+      std::fill(slot.there.begin() + begin, slot.there.begin() + end, 1);
+      state.rows_read += end - begin;
+    }
+    state.rows.notify_all();
+  }
+}
+
+Prefetch::Slot* Prefetch::slot_with(Range rows) const {
+  for (Slot* slot : state_->wanted) {
+    if (slot->range.first <= rows.first && rows.first + rows.count <= slot->range.first + slot->range.count) return slot;
+  }
+  throw Misuse("expected rows of a wanted range, found positions from " + std::to_string(rows.first) + " on");
+}
+
+bool Prefetch::wait(Range rows, int milliseconds) {
+  expect_usable();
+  std::unique_lock<std::mutex> guard(state_->lock);
+  return state_->rows.wait_for(guard, std::chrono::milliseconds(milliseconds), [&] {
+    if (state_->closed) throw Misuse("expected an open loader, found one that was closed");
+    const Slot& slot = *slot_with(rows);
+    const auto begin = slot.there.begin() + (rows.first - slot.range.first);
+    return slot.error || std::find(begin, begin + rows.count, 0) == begin + rows.count;
+  });
+}
+
+void Prefetch::take(Range rows, const BatchMemory& batch) {
+  expect_usable();
+  const std::lock_guard<std::mutex> alone(state_->consumer);
+  std::unique_lock<std::mutex> guard(state_->lock);
+  if (state_->closed) throw Misuse("expected an open loader, found one that was closed");
+  Slot* slot = slot_with(rows);
+  const std::int64_t begin = rows.first - slot->range.first;
+  if (slot->error) {
+    const std::string error = *slot->error;
+    state_->wanted.erase(std::remove(state_->wanted.begin(), state_->wanted.end(), slot), state_->wanted.end());
+    throw ReadError(error);
+  }
+  if (std::find(slot->there.begin() + begin, slot->there.begin() + begin + rows.count, 0) != slot->there.begin() + begin + rows.count) {
+    throw Misuse("expected rows that were waited for");
+  }
+  guard.unlock();
+  state_->reader->widen(slot->rows, begin, rows.count, batch);
+}
+
+std::int64_t Prefetch::rows_read() const {
+  expect_usable();
+  const std::lock_guard<std::mutex> guard(state_->lock);
+  return state_->rows_read;
+}
+
+}  // namespace fivepoint

@@ -1,0 +1,62 @@
+#include "reader.h"
+
+#include <algorithm>
+#include <string>
+
+#include "boundaries.h"
+#include "widen.h"
+
+namespace fivepoint {
+
+namespace {
+
+constexpr std::int64_t kCacheLine = 64;
+
+}  // namespace
+
+Reader::Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>> corpora,
+               std::int64_t seq_len, bool with_documents)
+    : resolver_(std::move(resolver)), corpora_(std::move(corpora)), seq_len_(seq_len), with_documents_(with_documents) {
+  int item_size = 2;
+  for (const auto& source : corpora_) {
+    for (const auto& corpus : source) item_size = std::max(item_size, corpus->item_size());
+  }
+  row_bytes_ = ((seq_len + 1) * item_size + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+void Reader::read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const {
+  resolver_->resolve(first, count, &rows.samples[static_cast<std::size_t>(row)], scratch);
+  for (std::int64_t k = 0; k < count; ++k) {
+    const auto number = static_cast<std::size_t>(row + k);
+    const Sample& sample = rows.samples[number];
+    try {
+      corpus(sample).read(sample.first, seq_len_ + 1, rows.data + (row + k) * row_bytes_);
+      if (with_documents_) corpus(sample).documents(sample.first, seq_len_ + 1, rows.documents[number]);
+    } catch (const std::exception& reason) {
+      throw ReadError(std::string(reason.what()) + " (the sample at position " + std::to_string(first + k) + ")");
+    }
+  }
+}
+
+void Reader::widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch) const {
+  const auto seq_len = static_cast<std::size_t>(seq_len_);
+  const bool stream = 2 * static_cast<std::size_t>(count) * seq_len * sizeof(std::int64_t) >= kStreamFrom;
+  for (std::int64_t row = 0; row < count; ++row) {
+    const auto number = static_cast<std::size_t>(begin + row);
+    const Sample& sample = rows.samples[number];
+    const char* tokens = rows.data + (begin + row) * row_bytes_;
+    const std::size_t at = static_cast<std::size_t>(row) * seq_len;
+    if (corpus(sample).item_size() == 2) {
+      widen_row(reinterpret_cast<const std::uint16_t*>(tokens), seq_len, batch.inputs + at, batch.targets + at, stream);
+    } else {
+      widen_row(reinterpret_cast<const std::uint32_t*>(tokens), seq_len, batch.inputs + at, batch.targets + at, stream);
+    }
+    batch.sources[row] = sample.source;
+    batch.windows[row] = sample.window;
+    if (with_documents_) write_boundaries(rows.documents[number], row, seq_len_, batch);
+  }
+  if (batch.cu_seqlens) batch.cu_seqlens->push_back(static_cast<std::int32_t>(count * seq_len_));
+  if (stream) finish_stream();
+}
+
+}  // namespace fivepoint

@@ -1,0 +1,61 @@
+// Rows of a plan: read as they lie on disk, widened for the model. Shared by all threads; nothing in it changes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "corpus.h"
+#include "resolver.h"
+
+namespace fivepoint {
+
+// Rows in memory, in the source's dtype, with what is known of them. `data` belongs to whoever made it.
+struct Rows {
+  char* data = nullptr;
+  std::vector<Sample> samples;
+  std::vector<std::vector<DocumentRun>> documents;  // empty where nobody asked for boundaries
+
+  void resize(std::size_t count, bool with_documents) {
+    samples.resize(count);
+    documents.resize(with_documents ? count : 0);
+  }
+};
+
+// Where the consumer wants a batch of b rows; what is null is not wanted.
+struct BatchMemory {
+  std::int64_t *inputs, *targets;             // [b, seq_len]
+  std::int64_t *sources, *windows;            // [b]
+  std::int64_t *document_ids, *position_ids;  // [b, seq_len]
+  bool* loss_mask;                            // [b, seq_len]
+  std::vector<std::int32_t>* cu_seqlens;
+};
+
+class Reader {
+ public:
+  // `corpora` by source and corpus; all phases have this seq_len.
+  Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>> corpora, std::int64_t seq_len,
+         bool with_documents);
+
+  // Bytes from one row of Rows::data to the next.
+  std::int64_t row_bytes() const { return row_bytes_; }
+  bool with_documents() const { return with_documents_; }
+
+  // Reads the samples at positions first to first + count into the rows from number `row` on; throws ReadError, which names the position.
+  void read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const;
+
+  // Writes rows begin to begin + count as a batch.
+  void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch) const;
+
+ private:
+  const Corpus& corpus(const Sample& sample) const {
+    return *corpora_[static_cast<std::size_t>(sample.source)][static_cast<std::size_t>(sample.corpus)];
+  }
+
+  std::shared_ptr<const Resolver> resolver_;
+  std::vector<std::vector<std::shared_ptr<const Corpus>>> corpora_;
+  std::int64_t seq_len_, row_bytes_;
+  bool with_documents_;
+};
+
+}  // namespace fivepoint

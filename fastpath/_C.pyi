@@ -1,0 +1,86 @@
+"""The native part: csrc/module.cpp. Addresses are those of memory that the caller keeps."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+class ReadError(RuntimeError):
+    """A file that is missing, another, short, or of other content than its manifest says."""
+
+class Misuse(RuntimeError):
+    """A call after close, after a fork, or of rows that were not wanted."""
+
+class Permutation:
+    """A2. Raises IndexError outside [0, n)."""
+
+    def __init__(self, n: int, seed: int, words: Sequence[int]) -> None: ...
+    def __call__(self, x: int) -> int: ...
+    def inverse(self, y: int) -> int: ...
+
+class Blend:
+    """A4. `limit` is how many positions are asked for, -1 for any; `position` gives -1 where a draw is not served."""
+
+    def __init__(self, weights: Sequence[int], rule: str, limit: int = -1) -> None: ...
+    def __call__(self, q: int) -> tuple[int, int]: ...
+    def position(self, source: int, draw: int) -> int: ...
+    def counts(self, q: int) -> list[int]: ...
+
+class Resolver:
+    """A5. Sources are (key, tokens of each corpus), phases (length, grid, rule, weights by source), skips (at, count)."""
+
+    def __init__(
+        self,
+        seed: int,
+        sources: Sequence[tuple[int, Sequence[int]]],
+        phases: Sequence[tuple[int, int, str, Sequence[int]]],
+        skips: Sequence[tuple[int, int]],
+    ) -> None: ...
+    @property
+    def length(self) -> int: ...
+    def resolve(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """Return int64 [count, 8]: phase, source, corpus, draw, epoch, offset, window, first token."""
+
+class Files:
+    """Open files, `most` at a time."""
+
+    def __init__(self, most: int) -> None: ...
+
+class Corpus:
+    """A corpus on disk; shards are (path, tokens, index path, documents, bytes of the index's header). Raises ReadError."""
+
+    def __init__(self, files: Files, item_size: int, vocab_size: int, shards: Sequence[tuple[str, int, str, int, int]]) -> None: ...
+
+class Memory:
+    """Addresses of a batch's tensors, 0 for what is not wanted, and whether bounds are."""
+
+    def __init__(
+        self,
+        inputs: int,
+        targets: int,
+        sources: int,
+        windows: int,
+        document_ids: int,
+        position_ids: int,
+        loss_mask: int,
+        cu_seqlens: bool,
+    ) -> None: ...
+
+class Reader:
+    """Rows of a plan, for any thread. `read` fills a batch and returns its bounds, int32, where they are wanted; raises ReadError."""
+
+    def __init__(self, resolver: Resolver, corpora: Sequence[Sequence[Corpus]], seq_len: int, with_documents: bool) -> None: ...
+    @property
+    def row_bytes(self) -> int: ...
+    def read(self, positions: Sequence[int], memory: Memory) -> npt.NDArray[np.int32] | None: ...
+
+class Prefetch:
+    """Reads ahead into slots, (address, bytes) each; see csrc/prefetch.h. Raises Misuse, and ReadError from `take`."""
+
+    def __init__(self, reader: Reader, slots: Sequence[tuple[int, int]], threads: int) -> None: ...
+    def want(self, ranges: Sequence[tuple[int, int]]) -> None: ...
+    def wait(self, first: int, count: int, milliseconds: int) -> bool: ...
+    def take(self, first: int, count: int, memory: Memory) -> npt.NDArray[np.int32] | None: ...
+    def close(self) -> None: ...
+    @property
+    def rows_read(self) -> int: ...

@@ -1,0 +1,139 @@
+"""The native loader: steps are read ahead by threads, and handed out as torch tensors (DESIGN of the slots: csrc/prefetch.h; C2, C4, C5)."""
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from ..reference import loader as reference
+from ..reference import partition
+from ..reference.batch import Step, expect_kinds
+from ..reference.plan import Plan
+from . import _C
+from .batch import Batch, filled
+from .native import reader as open_reader
+from .native import said_plainly
+
+WAIT = 100
+"""Milliseconds between looks at signals while rows are not there."""
+
+
+class Loader(reference.Loader):
+    """The loader of fivepoint.reference, whose batches hold torch tensors and whose steps are read before they are asked for."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        dp_rank: int,
+        dp_size: int,
+        micro_batch: int,
+        accumulation: int | None = None,
+        checkpoint: Mapping[str, Any] | None = None,
+        device: str = "cpu",
+        boundaries: str | Iterable[str] | None = None,
+        log: Callable[[dict[str, Any]], None] | None = None,
+        override: str | None = None,
+        *,
+        steps_ahead: int = 2,
+        threads: int = 16,
+    ) -> None:
+        """Open the corpora, and begin to read the first steps.
+
+        All but the last two is what the reference takes and raises. Of each rank's share of a step, `steps_ahead` + 1 are held in memory,
+        2 or 4 bytes a token; `threads` read at once, as many as a disk wants requests.
+        """
+        if not (1 <= steps_ahead <= 1024 and 1 <= threads <= 1024):
+            raise UsageError(f"expected steps_ahead and threads from 1 to 1024, found {steps_ahead} and {threads}")
+        self._steps_ahead, self._threads = steps_ahead, threads
+        super().__init__(plan, dp_rank, dp_size, micro_batch, accumulation, checkpoint, device, boundaries, log, override)
+        self._read_ahead()
+
+    def __next__(self) -> Step:
+        """Return the next step; raises what the reference raises, and CorpusError when a batch is taken that could not be read."""
+        step = super().__next__()
+        self._read_ahead()
+        return step
+
+    def commit(self, applied: bool = True) -> None:
+        """Count the step as consumed, and let its memory go to a later one."""
+        super().commit(applied)
+        self._read_ahead()
+
+    def load_state_dict(self, checkpoint: Mapping[str, Any], override: str | None = None) -> None:
+        """Go on from a state, and begin to read what it serves next."""
+        super().load_state_dict(checkpoint, override)
+        self._read_ahead()
+
+    def close(self) -> None:
+        """End the loader and its threads."""
+        super().close()
+        if hasattr(self, "_reader"):
+            self._reader.close()
+
+    @property
+    def rows_read(self) -> int:
+        """Rows that the native reader brought since the loader was opened: a proof that it, and nothing else, served."""
+        return self._reader.rows_read
+
+    def _open_reader(self, boundaries: str | Iterable[str] | None) -> "AheadReader":
+        largest = max((size for _, size in self.plan.batch_sizes), default=self.batch_size)
+        return AheadReader(self.plan, boundaries, largest // self.dp_size, self._steps_ahead + 1, self._threads)
+
+    def _read_ahead(self) -> None:
+        if self._closed:
+            return
+        ranges, consumed = [], self.consumed
+        for _ in range(self._steps_ahead + 1):
+            planned = self.plan.batch_size(consumed)
+            size = self.batch_size if planned is None else planned
+            if consumed + size > self.plan.length:
+                break
+            ranges.append(partition.rank_positions(consumed, size, self.dp_size, self.dp_rank))
+            consumed += size
+        self._reader.want(ranges)
+
+
+class AheadReader:
+    """Reads the batch of any range of positions that was wanted before."""
+
+    def __init__(self, plan: Plan, boundaries: str | Iterable[str] | None, rows: int, slots: int, threads: int) -> None:
+        """Open the corpora; a slot holds `rows` rows. Raises CorpusError and UsageError as the reference's BatchReader does."""
+        self._kinds = expect_kinds(boundaries)
+        reader = open_reader(plan, self._kinds)
+        self._seq_len = plan.phases[0].seq_len
+        self._memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
+        self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel()) for each in self._memory], threads)
+        self._wanted: list[tuple[int, int]] = []
+        # Also when nobody closes the loader: at its end, or at the interpreter's.
+        self.close = weakref.finalize(self, _close, self._prefetch, self._memory)
+
+    def want(self, ranges: Iterable[range]) -> None:
+        """Name the positions that will be asked for, soonest first."""
+        self._wanted = [(positions.start, len(positions)) for positions in ranges]
+        with said_plainly():
+            self._prefetch.want(self._wanted)
+
+    def read(self, positions: range) -> Batch:
+        """Return the batch of positions that lie in one wanted range; raises CorpusError where a row cannot be read."""
+
+        def fill(memory: _C.Memory) -> Any:
+            self._prefetch.want(self._wanted)  # what could not be read before is tried again
+            while not self._prefetch.wait(positions.start, len(positions), WAIT):
+                pass  # back in Python, an interruption is heard
+            return self._prefetch.take(positions.start, len(positions), memory)
+
+        with said_plainly():
+            return filled(positions, self._seq_len, self._kinds, fill)
+
+    @property
+    def rows_read(self) -> int:
+        """Rows read since the reader was opened."""
+        return self._prefetch.rows_read
+
+
+def _close(prefetch: _C.Prefetch, memory: list[torch.Tensor]) -> None:
+    """End the threads before the memory goes that they write into."""
+    prefetch.close()
+    memory.clear()

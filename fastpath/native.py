@@ -1,0 +1,64 @@
+"""A plan and its corpora as native objects. What a plan means was decided in fivepoint.reference; here it is only handed over."""
+
+import resource
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import CorpusError, PlanError, UsageError
+from ..reference.batch import open_corpora
+from ..reference.corpus import CorpusReader
+from ..reference.mixing import word
+from ..reference.plan import Plan
+from . import _C
+
+FILES_HELD = 4096
+"""Shards that are kept open, where the process may have as many files."""
+
+
+@contextmanager
+def said_plainly() -> Iterator[None]:
+    """Turn what the native part refuses into the exceptions of fivepoint.errors."""
+    try:
+        yield
+    except _C.ReadError as reason:
+        raise CorpusError(str(reason)) from None
+    except _C.Misuse as reason:
+        raise UsageError(str(reason)) from None
+
+
+def resolver(plan: Plan) -> _C.Resolver:
+    """Return the arithmetic of the run, with its tables."""
+    return _C.Resolver(
+        plan.seed,
+        [(word(source.name), [corpus.tokens for corpus in source.corpora]) for source in plan.sources],
+        [(phase.length, phase.grid, phase.rule, [phase.weights.get(source.name, 0) for source in plan.sources]) for phase in plan.phases],
+        list(plan.skips),
+    )
+
+
+def reader(plan: Plan, kinds: Iterable[str]) -> _C.Reader:
+    """Return a reader of the plan's rows; raises CorpusError for data that is missing or not the plan's (C3.6)."""
+    lengths = sorted({phase.seq_len for phase in plan.phases})
+    if len(lengths) != 1:
+        raise PlanError(f"expected phases of one sequence length, found {', '.join(map(str, lengths)) or 'no phase'}")
+    opened = open_corpora(plan)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _C.Files(FILES_HELD if soft == resource.RLIM_INFINITY else max(16, min(FILES_HELD, soft // 4)))
+    with said_plainly():
+        corpora = [[_corpus(opened[source.name, corpus.name], files) for corpus in source.corpora] for source in plan.sources]
+    return _C.Reader(resolver(plan), corpora, lengths[0], bool(kinds))
+
+
+def _corpus(opened: CorpusReader, files: _C.Files) -> _C.Corpus:
+    manifest = opened.manifest
+    shards = []
+    for shard in manifest.shards:
+        index = opened.folder / shard.index_file
+        shards.append((str(opened.folder / shard.file), shard.tokens, str(index), shard.documents, _header(index, shard.documents)))
+    return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)
+
+
+def _header(index: Path, documents: int) -> int:
+    """Return the bytes of an index file before its first number; its form was looked at when the corpus was opened."""
+    return index.stat().st_size - 8 * documents
