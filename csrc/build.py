@@ -20,7 +20,9 @@ class BuildNative(build_ext):
         folder = Path(self.build_temp).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
-        (folder / "build.ninja").write_text(recipe(sorted(extension.sources), target, extension.extra_compile_args, extension.extra_link_args))
+        (folder / "build.ninja").write_text(
+            recipe(sorted(extension.sources), target, extension.extra_compile_args, extension.extra_link_args)
+        )
         subprocess.run([_ninja(), "-C", folder], check=True)
 
 

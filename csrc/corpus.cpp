@@ -53,6 +53,10 @@ std::size_t Corpus::shard_of(std::int64_t token) const {
 }
 
 void Corpus::read(std::int64_t first, std::int64_t count, void* to) const {
+  if (first < 0 || count > tokens() - first) {
+    throw ReadError("expected tokens from 0 to " + std::to_string(tokens()) + " of a corpus, found " + std::to_string(first) + " to " +
+                    std::to_string(first + count));
+  }
   auto* out = static_cast<char*>(to);
   for (std::size_t number = shard_of(first); count > 0; ++number) {
     const Shard& shard = shards_[number];

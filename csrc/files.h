@@ -19,7 +19,7 @@ class ReadError : public std::runtime_error {
 };
 
 // A call that the face should not have let through: after close, after a fork, of rows that nobody wanted.
-class Misuse : public std::logic_error {
+class MisuseError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

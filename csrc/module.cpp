@@ -96,17 +96,37 @@ py::object with_bounds(const Memory& memory, Fill fill) {
   return py::array_t<std::int32_t>(static_cast<py::ssize_t>(bounds.size()), bounds.data());
 }
 
-py::object read_positions(const Reader& reader, const std::vector<std::int64_t>& positions, const Memory& memory) {
+// Reads `count` rows by `read(rows, scratch)` in this thread, and writes them as a batch.
+template <typename Read>
+py::object read_here(const Reader& reader, std::size_t count, const Memory& memory, Read read) {
   return with_bounds(memory, [&](const BatchMemory& batch) {
-    std::vector<char> data(positions.size() * static_cast<std::size_t>(reader.row_bytes()));
+    std::vector<char> data(count * static_cast<std::size_t>(reader.row_bytes()));
     Rows rows;
     rows.data = data.data();
-    rows.resize(positions.size(), reader.with_documents());
+    rows.resize(count, reader.with_documents());
+    read(rows);
+    reader.widen(rows, 0, static_cast<std::int64_t>(count), batch);
+  });
+}
+
+py::object read_positions(const Reader& reader, const std::vector<std::int64_t>& positions, const Memory& memory) {
+  return read_here(reader, positions.size(), memory, [&](Rows& rows) {
     Resolver::Scratch scratch;
     for (std::size_t row = 0; row < positions.size(); ++row) {
       reader.read(positions[row], 1, rows, static_cast<std::int64_t>(row), scratch);
     }
-    reader.widen(rows, 0, static_cast<std::int64_t>(positions.size()), batch);
+  });
+}
+
+using Place = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // source, corpus, first token
+
+py::object read_places(const Reader& reader, const std::vector<Place>& places, const Memory& memory) {
+  return read_here(reader, places.size(), memory, [&](Rows& rows) {
+    for (std::size_t row = 0; row < places.size(); ++row) {
+      Sample& sample = rows.samples[row];
+      std::tie(sample.source, sample.corpus, sample.first) = places[row];
+    }
+    reader.load(rows, 0, static_cast<std::int64_t>(places.size()), -1);
   });
 }
 
@@ -119,7 +139,7 @@ PYBIND11_MODULE(_C, m) {
 
   m.doc() = "The native part of the loader; fivepoint.fastpath is its face.";
   py::register_exception<ReadError>(m, "ReadError", PyExc_RuntimeError);
-  py::register_exception<Misuse>(m, "Misuse", PyExc_RuntimeError);
+  py::register_exception<MisuseError>(m, "MisuseError", PyExc_RuntimeError);
 
   py::class_<Permutation>(m, "Permutation")
       .def(py::init(&make_permutation), py::arg("n"), py::arg("seed"), py::arg("words"))
@@ -170,7 +190,8 @@ PYBIND11_MODULE(_C, m) {
            }),
            py::arg("resolver"), py::arg("corpora"), py::arg("seq_len"), py::arg("with_documents"))
       .def_property_readonly("row_bytes", &Reader::row_bytes)
-      .def("read", &read_positions, py::arg("positions"), py::arg("memory"));
+      .def("read", &read_positions, py::arg("positions"), py::arg("memory"))
+      .def("read_places", &read_places, py::arg("places"), py::arg("memory"));
 
   py::class_<Prefetch>(m, "Prefetch")
       .def(py::init([](std::shared_ptr<Reader> reader, const std::vector<std::pair<std::uintptr_t, std::size_t>>& slots, int threads) {

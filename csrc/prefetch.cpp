@@ -64,7 +64,7 @@ void Prefetch::close() {
 
 void Prefetch::expect_usable() const {
   if (state_->process != getpid()) {
-    throw Misuse("expected a loader that was opened in this process, found one from before a fork; open it anew here");
+    throw MisuseError("expected a loader that was opened in this process, found one from before a fork; open it anew here");
   }
 }
 
@@ -73,7 +73,7 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   State& state = *state_;
   const std::lock_guard<std::mutex> alone(state.consumer);
   std::unique_lock<std::mutex> guard(state.lock);
-  if (state.closed) throw Misuse("expected an open loader, found one that was closed");
+  if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
   std::vector<Slot*> wanted;
   std::vector<Range> missing;
   for (const Range range : ranges) {
@@ -94,7 +94,7 @@ void Prefetch::want(const std::vector<Range>& ranges) {
       return std::find(wanted.begin(), wanted.end(), &slot) == wanted.end();
     });
     if (unused == state.slots.end() || static_cast<std::size_t>(next->count * state.reader->row_bytes()) > unused->bytes) {
-      throw Misuse("expected a slot with room for " + std::to_string(next->count) + " rows, found none");
+      throw MisuseError("expected a slot with room for " + std::to_string(next->count) + " rows, found none");
     }
     Slot& slot = *unused;
     // Nobody claims more of it; what was claimed is soon there.
@@ -153,14 +153,14 @@ Prefetch::Slot* Prefetch::slot_with(Range rows) const {
   for (Slot* slot : state_->wanted) {
     if (slot->range.first <= rows.first && rows.first + rows.count <= slot->range.first + slot->range.count) return slot;
   }
-  throw Misuse("expected rows of a wanted range, found positions from " + std::to_string(rows.first) + " on");
+  throw MisuseError("expected rows of a wanted range, found positions from " + std::to_string(rows.first) + " on");
 }
 
 bool Prefetch::wait(Range rows, int milliseconds) {
   expect_usable();
   std::unique_lock<std::mutex> guard(state_->lock);
   return state_->rows.wait_for(guard, std::chrono::milliseconds(milliseconds), [&] {
-    if (state_->closed) throw Misuse("expected an open loader, found one that was closed");
+    if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
     const Slot& slot = *slot_with(rows);
     const auto begin = slot.there.begin() + (rows.first - slot.range.first);
     return slot.error || std::find(begin, begin + rows.count, 0) == begin + rows.count;
@@ -171,7 +171,7 @@ void Prefetch::take(Range rows, const BatchMemory& batch) {
   expect_usable();
   const std::lock_guard<std::mutex> alone(state_->consumer);
   std::unique_lock<std::mutex> guard(state_->lock);
-  if (state_->closed) throw Misuse("expected an open loader, found one that was closed");
+  if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
   Slot* slot = slot_with(rows);
   const std::int64_t begin = rows.first - slot->range.first;
   if (slot->error) {
@@ -180,7 +180,7 @@ void Prefetch::take(Range rows, const BatchMemory& batch) {
     throw ReadError(error);
   }
   if (std::find(slot->there.begin() + begin, slot->there.begin() + begin + rows.count, 0) != slot->there.begin() + begin + rows.count) {
-    throw Misuse("expected rows that were waited for");
+    throw MisuseError("expected rows that were waited for");
   }
   guard.unlock();
   state_->reader->widen(slot->rows, begin, rows.count, batch);

@@ -44,7 +44,7 @@ class Prefetch {
   // Widens rows that are there; throws ReadError, and forgets the range they are of, where one could not be read.
   void take(Range rows, const BatchMemory& batch);
 
-  // Ends the threads; what is asked afterwards throws Misuse.
+  // Ends the threads; what is asked afterwards throws MisuseError.
   void close();
 
   std::int64_t rows_read() const;

@@ -26,6 +26,10 @@ Reader::Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector
 
 void Reader::read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const {
   resolver_->resolve(first, count, &rows.samples[static_cast<std::size_t>(row)], scratch);
+  load(rows, row, count, first);
+}
+
+void Reader::load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t position) const {
   for (std::int64_t k = 0; k < count; ++k) {
     const auto number = static_cast<std::size_t>(row + k);
     const Sample& sample = rows.samples[number];
@@ -33,7 +37,8 @@ void Reader::read(std::int64_t first, std::int64_t count, Rows& rows, std::int64
       corpus(sample).read(sample.first, seq_len_ + 1, rows.data + (row + k) * row_bytes_);
       if (with_documents_) corpus(sample).documents(sample.first, seq_len_ + 1, rows.documents[number]);
     } catch (const std::exception& reason) {
-      throw ReadError(std::string(reason.what()) + " (the sample at position " + std::to_string(first + k) + ")");
+      const std::string where = position < 0 ? "" : " (the sample at position " + std::to_string(position + k) + ")";
+      throw ReadError(reason.what() + where);
     }
   }
 }

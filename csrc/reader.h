@@ -44,6 +44,9 @@ class Reader {
   // Reads the samples at positions first to first + count into the rows from number `row` on; throws ReadError, which names the position.
   void read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const;
 
+  // Reads the tokens of rows whose samples are known; `position` is that of the first, for errors, -1 where it has none.
+  void load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t position) const;
+
   // Writes rows begin to begin + count as a batch.
   void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch) const;
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 class ReadError(RuntimeError):
     """A file that is missing, another, short, or of other content than its manifest says."""
 
-class Misuse(RuntimeError):
+class MisuseError(RuntimeError):
     """A call after close, after a fork, or of rows that were not wanted."""
 
 class Permutation:
@@ -73,9 +73,11 @@ class Reader:
     @property
     def row_bytes(self) -> int: ...
     def read(self, positions: Sequence[int], memory: Memory) -> npt.NDArray[np.int32] | None: ...
+    def read_places(self, places: Sequence[tuple[int, int, int]], memory: Memory) -> npt.NDArray[np.int32] | None:
+        """Read the rows that begin at (source, corpus, token)."""
 
 class Prefetch:
-    """Reads ahead into slots, (address, bytes) each; see csrc/prefetch.h. Raises Misuse, and ReadError from `take`."""
+    """Reads ahead into slots, (address, bytes) each; see csrc/prefetch.h. Raises MisuseError, and ReadError from `take`."""
 
     def __init__(self, reader: Reader, slots: Sequence[tuple[int, int]], threads: int) -> None: ...
     def want(self, ranges: Sequence[tuple[int, int]]) -> None: ...

@@ -62,7 +62,9 @@ class PositionSampler:
     The state of the run is `consumed`, counted by the training loop after each optimizer step: what workers read ahead does not count.
     """
 
-    def __init__(self, plan: Plan, dp_rank: int, dp_size: int, micro_batch: int, accumulation: int | None = None, consumed: int = 0) -> None:
+    def __init__(
+        self, plan: Plan, dp_rank: int, dp_size: int, micro_batch: int, accumulation: int | None = None, consumed: int = 0
+    ) -> None:
         """Begin at `consumed`; raises UsageError for sizes that do not fit the plan's (C2.7)."""
         sizes = plan.batch_sizes or ((0, dp_size * micro_batch * (accumulation or 1)),)
         for _, size in sizes:

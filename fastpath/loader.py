@@ -1,4 +1,4 @@
-"""The native loader: steps are read ahead by threads, and handed out as torch tensors (DESIGN of the slots: csrc/prefetch.h; C2, C4, C5)."""
+"""The native loader: steps are read ahead by threads (csrc/prefetch.h), and handed out as torch tensors (C2, C4, C5)."""
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping

@@ -23,7 +23,7 @@ def said_plainly() -> Iterator[None]:
         yield
     except _C.ReadError as reason:
         raise CorpusError(str(reason)) from None
-    except _C.Misuse as reason:
+    except _C.MisuseError as reason:
         raise UsageError(str(reason)) from None
 
 
@@ -45,18 +45,19 @@ def reader(plan: Plan, kinds: Iterable[str]) -> _C.Reader:
     opened = open_corpora(plan)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _C.Files(FILES_HELD if soft == resource.RLIM_INFINITY else max(16, min(FILES_HELD, soft // 4)))
-    with said_plainly():
-        corpora = [[_corpus(opened[source.name, corpus.name], files) for corpus in source.corpora] for source in plan.sources]
+    corpora = [[corpus(opened[source.name, each.name], files) for each in source.corpora] for source in plan.sources]
     return _C.Reader(resolver(plan), corpora, lengths[0], bool(kinds))
 
 
-def _corpus(opened: CorpusReader, files: _C.Files) -> _C.Corpus:
+def corpus(opened: CorpusReader, files: _C.Files) -> _C.Corpus:
+    """Return an open corpus as a native one, which shares `files` with others; raises CorpusError for files of another size."""
     manifest = opened.manifest
     shards = []
     for shard in manifest.shards:
         index = opened.folder / shard.index_file
         shards.append((str(opened.folder / shard.file), shard.tokens, str(index), shard.documents, _header(index, shard.documents)))
-    return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)
+    with said_plainly():
+        return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)
 
 
 def _header(index: Path, documents: int) -> int:
