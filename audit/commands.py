@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import RangeError, UsageError
 
 if TYPE_CHECKING:
     from ..reference.loader import Loader
@@ -156,7 +156,10 @@ def run(
         return kind(opened, number, dp_size, micro_batch, accumulation, state, device.value, log=log, override=override)
 
     # What is refused is refused before a log is begun, and before steps are served whose checkpoint has no place.
-    rank(0).close()
+    first = rank(0)
+    first.close()
+    if first.complete and not first.steps:
+        raise RangeError(f"expected a run of at least one step of {first.batch_size} samples, found {opened.length}; take a smaller one")
     if save is not None:
         expect_writable(save)
     with RunLog(run_log) if run_log else nullcontext() as log, progress() as bars:

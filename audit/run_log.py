@@ -42,7 +42,7 @@ class RunLog:
         self.torn = 0
         if fsync_every < 1:
             raise UsageError(f"expected fsync_every of at least 1, found {fsync_every}")
-        self._fsync_every, self._waiting = fsync_every, 0
+        self._fsync_every, self._waiting, self._last_step = fsync_every, 0, 0
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         except OSError as reason:
@@ -59,13 +59,16 @@ class RunLog:
     def write(self, record: Mapping[str, Any]) -> None:
         """Append one record, whole or not at all.
 
-        Raises RunLogError for a record that F5 does not know, OutputError where the disk does not take it: the log is then as it was, or,
-        where not even that can be had, closed, and the part that stands in it is cut off when it is next opened.
+        Raises RunLogError for a record that F5 does not know, and for a start of another run than the log's, OutputError where the disk
+        does not take it: the log is then as it was, or, where not even that can be had, closed, and the part that stands in it is cut off
+        when it is next opened.
         """
         if self._file < 0:
             raise OutputError(f"cannot write {self.path}: the log is closed; open it again")
         value = dict(record)
         _check(value, f"a record for {self.path}")
+        if "event" in value:
+            self._expect_one_run(value)
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
         before = os.fstat(self._file).st_size
         try:
@@ -78,6 +81,7 @@ class RunLog:
                 f"cannot write {self.path}: {reason.strerror or reason}; the line of this step is not in it, make room and resume"
             ) from reason
         self._waiting = (self._waiting + 1) % self._fsync_every
+        self._last_step = value["step"]
 
     def close(self) -> None:
         """Flush what waits, and let another process write the log; raises OutputError where the disk does not take it."""
@@ -117,7 +121,7 @@ class RunLog:
         whole = _end_of_last_line(self._file, size)
         if whole:
             begin = _end_of_last_line(self._file, whole - 1)
-            _parse(os.pread(self._file, whole - begin, begin), f"{self.path}, the last line")
+            self._last_step = _parse(os.pread(self._file, whole - begin, begin), f"{self.path}, the last line")["step"]
         self.torn = size - whole
         if self.torn:
             if not whole:
@@ -129,6 +133,36 @@ class RunLog:
                 self.path,
                 self.torn,
             )
+
+    def _expect_one_run(self, start: Record) -> None:
+        """Raise RunLogError where the log holds another past than that of the loader that opens it, and tell of steps that it undoes."""
+        before = None if "override" in start else self._line_at(start["consumed"])
+        if before is not None and before["prefix_hash"] != start["prefix_hash"]:
+            raise RunLogError(
+                f"{self.path} is the log of another run: up to position {start['consumed']} it was served by plan {before['plan_hash']}, "
+                f"whose past is not that of plan {start['plan_hash']}; choose another file for this run"
+            )
+        if start["step"] < self._last_step:
+            logging.getLogger(__name__).warning(
+                "%s holds steps up to %d, and this start after step %d undoes those after it; to go on, resume from the last checkpoint",
+                self.path,
+                self._last_step,
+                start["step"],
+            )
+
+    def _line_at(self, consumed: int) -> Record | None:
+        """Return the last line with this `consumed`; None where there is none. Only lines that the start undoes are read."""
+        end = os.fstat(self._file).st_size
+        if consumed == 0 and end:
+            first = next(read(self.path))
+            return first if first["consumed"] == 0 else None
+        while end:
+            begin = _end_of_last_line(self._file, end - 1)
+            record = _parse(os.pread(self._file, end - begin, begin), f"{self.path}, byte {begin}")
+            if record["consumed"] <= consumed:
+                return record if record["consumed"] == consumed else None
+            end = begin
+        return None
 
     def _expect_begun(self) -> None:
         """Raise RunLogError unless a file without one whole line is the beginning of a log, or blank: it could be anybody's text."""

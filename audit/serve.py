@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import RangeError, UsageError
 from ..reference import checkpoint, partition
 from ..reference.batch import Batch
 from ..reference.corpus import Array
@@ -46,10 +46,16 @@ def step_digest(batches: Iterable[Batch]) -> str:
 def state_at(plan: Plan, consumed: int, batch_size: int) -> dict[str, Any]:
     """Return the checkpoint of a run that stands at `consumed`; `batch_size` numbers its steps where the plan has no batch sizes.
 
-    Where no step ends at `consumed`, as after a change of B, the number counts the whole steps before: it decides nothing.
-    Raises RangeError beyond the run's end.
+    Where it has none, and no step ends at `consumed`, as after a change of B, the number counts the whole steps before: it decides nothing.
+    Raises RangeError beyond the run's end, and where the plan has batch sizes and no step begins.
     """
-    steps, _ = partition.step_count(plan.batch_sizes or [(0, batch_size)], consumed)
+    sizes = plan.batch_sizes or [(0, batch_size)]
+    if plan.batch_sizes and partition.steps_before(sizes, plan.length, consumed) is None and consumed <= plan.length:
+        steps, left = partition.step_count(sizes, consumed)
+        raise RangeError(
+            f"expected --start where a step of the plan begins, such as {consumed - left} after step {steps}, found {consumed}"
+        )
+    steps, _ = partition.step_count(sizes, consumed)
     return checkpoint.make(plan, consumed, steps)
 
 

@@ -49,6 +49,12 @@ def print_summary(summary: dict[str, Any]) -> None:
         MOST,
     )
     if "steps" in summary:
+        print_table(
+            "batch sizes",
+            ["samples a step", "from sample", "first step"],
+            [[entry[key] for key in ("batch_size", "from", "step")] for entry in summary["batch_sizes"]],
+            MOST,
+        )
         typer.echo(f"{summary['steps']:,} steps; {summary['unserved']:,} samples at the run's end fill no step and are not served")
         ends = summary["steps_with_epoch_end"]
         typer.echo(f"steps that hold an epoch's end of a source, where a sample can stand twice: {'not counted' if ends is None else ends}")

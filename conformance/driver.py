@@ -34,7 +34,7 @@ PROMISES = {
     "one_state": "one rank's state resumes every rank",
     "commit": "raises an error when the next step is asked for before the last one was committed",
     "identity": "refuses data, or a state, that is not the run's",
-    "vocabulary": "refuses a corpus with ids that do not fit its dtype or its declared vocabulary",
+    "vocabulary": "refuses a corpus with ids that do not fit its dtype or its declared vocabulary, and corpora of two tokenizers",
     "peers": "gives tensor, pipeline and context parallel peers the batch of their dp rank",
     "workers": "may read with a number of workers of its own",
     "rows": "puts the samples of a step on ranks and rows as A7 says",

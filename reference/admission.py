@@ -1,12 +1,13 @@
-"""Whether a plan may be run: budgets, sign-offs, and sources that would be repeated in a step or never seen (C1.4, C1.5, C1.11, C1.12)."""
+"""Whether a plan may be run: budgets, sign-offs, sources repeated in a step or never seen, tokenizers (C1.4, C1.5, C1.11, C1.12, D0.12)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import BudgetError, PlanError
+from .manifest import Manifest
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -27,6 +28,26 @@ def check(plan: "Plan", batch_size: int | None = None) -> None:
         _drawn(plan, number, source.name)
         if largest is not None:
             _repeats_in_step(plan, number, source.name, largest)
+
+
+def check_tokenizers(plan: "Plan", manifests: Mapping[str, Iterable[Manifest]]) -> None:
+    """Raise PlanError where corpora of the plan were made with different tokenizers, and nobody signed off on it (D0.12).
+
+    `manifests` holds those of each source's corpora, by its name. The plan pins them, but does not say what is in them.
+    """
+    first: tuple[str, Manifest] | None = None
+    for source in sorted(manifests):
+        budget = plan.budgets.get(source)
+        for manifest in () if budget and budget.tokenizer_signed_off else manifests[source]:
+            if first is None:
+                first = source, manifest
+            elif manifest.tokenizer.sha256 != first[1].tokenizer.sha256:
+                one, two = first[1].tokenizer, manifest.tokenizer
+                raise PlanError(
+                    f"expected corpora of one tokenizer, found {one.name} ({one.sha256[:12]}) in corpus {first[1].name!r} of source "
+                    f"{first[0]!r} and {two.name} ({two.sha256[:12]}) in {manifest.name!r} of {source!r}: one id would mean two words; "
+                    "prepare them with the same, or say who accepts it and why: tokenizer_signed_off"
+                )
 
 
 def epochs(plan: "Plan", name: str) -> Fraction:

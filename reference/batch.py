@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CorpusError, UsageError
+from . import admission
 from . import boundaries as bounds
 from .corpus import Array, CorpusReader
 from .plan import Plan
@@ -117,9 +118,12 @@ class BatchReader:
 
 def open_corpora(plan: Plan) -> dict[tuple[str, str], CorpusReader]:
     """Open every corpus of the plan; the key is (source, corpus). Raises CorpusError for data that is missing or is not the plan's
-    (C3.6).
+    (C3.6), PlanError for corpora of different tokenizers (D0.12).
     """
-    return {(source.name, corpus.name): open_corpus(plan, source, corpus) for source in plan.sources for corpus in source.corpora}
+    opened = {(source.name, corpus.name): open_corpus(plan, source, corpus) for source in plan.sources for corpus in source.corpora}
+    manifests = {source.name: [opened[source.name, corpus.name].manifest for corpus in source.corpora] for source in plan.sources}
+    admission.check_tokenizers(plan, manifests)
+    return opened
 
 
 def open_corpus(plan: Plan, source: Source, corpus: Corpus) -> CorpusReader:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from . import admission, partition
 from .blend import EARLIEST_DEADLINE
 from .manifest import Manifest
 from .plan import Plan
@@ -14,7 +15,7 @@ from .quantities import Units
 from .schema import validate
 from .weights import LIMIT, integer_weights, parse_decimal
 
-SIGN_OFFS = ("max_epochs", "repeats_signed_off", "repeats_in_step_signed_off")
+SIGN_OFFS = ("max_epochs", "repeats_signed_off", "repeats_in_step_signed_off", "tokenizer_signed_off")
 
 
 def compile_run(path: str | Path) -> Plan:
@@ -27,6 +28,7 @@ def compile_run(path: str | Path) -> Plan:
     where = str(path)
     batch_sizes = _batch_sizes(config, where)
     length = _length(config, Units(config["seq_len"], batch_sizes), where)
+    _expect_reached(batch_sizes, length, where)
     sources = {name: _manifests(path.parent, name, source, where) for name, source in config["sources"].items()}
     value = {
         "format": "fivepoint-plan",
@@ -48,6 +50,7 @@ def compile_run(path: str | Path) -> Plan:
         path.parent,
     )
     plan.admit()
+    admission.check_tokenizers(plan, sources)
     return plan
 
 
@@ -91,6 +94,20 @@ def _length(config: Mapping[str, Any], units: Units, where: str) -> int:
             f"{where}: expected a run of at least one sample of {units.seq_len} tokens, found {given[0]} = {config[given[0]]}"
         )
     return length
+
+
+def _expect_reached(batch_sizes: list[tuple[int, int]], length: int, where: str) -> None:
+    """Raise ConfigError for a batch size that no step of the run has."""
+    for start, size in batch_sizes:
+        if start >= length:
+            raise ConfigError(
+                f"{where}: batch of {size}: expected it to begin within the run, before sample {length}, found it from sample {start}"
+            )
+    if batch_sizes and partition.step_count(batch_sizes, length)[0] == 0:
+        raise ConfigError(
+            f"{where}: expected a run of at least one step, {batch_sizes[0][1]} samples, found {length}; lengthen it, or take a smaller "
+            "batch"
+        )
 
 
 def _manifests(folder: Path, name: str, source: Mapping[str, Any], where: str) -> list[Manifest]:

@@ -186,6 +186,7 @@ class Loader:
             "dp_size": self.dp_size,
             "micro_batch": self.micro_batch,
             "plan_hash": self.plan.plan_hash,
+            "prefix_hash": self.plan.prefix_hash(self.consumed),
         }
         self._log(record if override is None else {**record, "override": override, "differs": list(differs)})
 

@@ -20,16 +20,19 @@ class Units:
     batch_sizes: Sequence[tuple[int, int]] = ()
     length: int | None = None
 
-    def samples(self, value: int | str, where: str, unit: str = "samples") -> int:
-        """Return the number of samples that `value` names, rounded down; a plain number counts `unit`.
+    def samples(self, value: int | str, where: str, unit: str | None = None) -> int:
+        """Return the number of samples that `value` names, rounded down; without a unit it counts `unit`, an integer samples.
 
-        Raises ConfigError for what is no quantity, or cannot be told in samples here.
+        Raises ConfigError for what is no quantity, names no unit where none is known, or cannot be told in samples here.
         """
         shape = _SHAPE.fullmatch(str(value).strip())
         if not shape:
             raise ConfigError(f'{where}: expected a quantity such as 4096, "2T", "100B tokens", "2000 steps" or "90%", found {value!r}')
         number = Fraction(shape[1]) * _SCALE[shape[2]]
-        unit = shape[3] or unit
+        unit = shape[3] or unit or (None if isinstance(value, str) and shape[2] else "samples")
+        if unit is None:
+            # "3M" is tokens to one reader and samples to another.
+            raise ConfigError(f'{where}: expected a unit, "{value} samples" or "{value} tokens", found {value!r}')
         if unit == "tokens":
             return int(number // self.seq_len)
         if unit == "steps":

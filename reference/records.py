@@ -66,11 +66,12 @@ class Phase:
 
 @dataclass(frozen=True)
 class Budget:
-    """How often a source may be repeated, and who signed off on what exceeds the rules of C1.5 and C1.11."""
+    """How often a source may be repeated, and who signed off on what exceeds the rules of C1.5, C1.11 and D0.12."""
 
     max_epochs: int | None = None
     repeats_signed_off: str | None = None
     repeats_in_step_signed_off: str | None = None
+    tokenizer_signed_off: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `budgets`, without what is not set."""

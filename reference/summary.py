@@ -29,6 +29,7 @@ def summarize(plan: Plan, dp_sizes: Iterable[int] = ()) -> dict[str, Any]:
         "run_deviation": {name: _rounded(deviation) for name, deviation in run_deviations(plan).items()},
     }
     if steps is not None:
+        found["batch_sizes"] = [_batch_size(plan, start, size) for start, size in plan.batch_sizes]
         found |= {"steps": steps, "unserved": unserved, "steps_with_epoch_end": _steps_with_epoch_end(plan)}
         found["ranks"] = [entry for dp_size in dp_sizes for entry in rank_shares(plan, dp_size)]
     return found
@@ -72,6 +73,13 @@ def _phase(plan: Plan, number: int) -> dict[str, Any]:
         "shares": {name: _rounded(Fraction(phase.weights[name], total)) for name in sorted(phase.weights)},
         "worst_deviation": _rounded(stretch.blend.worst_deviation),
     }
+
+
+def _batch_size(plan: Plan, start: int, size: int) -> dict[str, Any]:
+    """Return a batch size with the first step that has it, from 1; None where the run ends before."""
+    before = step_of(plan.batch_sizes, plan.length, start - 1) if start else None
+    step = 1 if start == 0 else None if before is None else before[0] + 2
+    return {"batch_size": size, "from": start, "step": step}
 
 
 def _passed_over(stretch: Stretch, number: int) -> int:

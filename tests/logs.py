@@ -26,7 +26,7 @@ def step_record(step: int, batch_size: int = 4, **other: Any) -> dict[str, Any]:
 def opened(step: int, batch_size: int = 4) -> dict[str, Any]:
     """Return the line that a loader writes when it opens the log."""
     start = {"event": "opened", "step": step, "consumed": step * batch_size}
-    return start | {"dp_size": 2, "micro_batch": 1, "plan_hash": "a" * 64}
+    return start | {"dp_size": 2, "micro_batch": 1, "plan_hash": "a" * 64, "prefix_hash": "b" * 64}
 
 
 def lines(*records: dict[str, Any]) -> bytes:

@@ -1,5 +1,6 @@
-"""Loaders that take files on trust: vocabularies that do not fit, corpora and states that are not whole (D0.10, D0.11)."""
+"""Loaders that take files on trust: vocabularies that do not fit, corpora and states that are not whole (D0.10 to D0.12)."""
 
+import hashlib
 import json
 import shutil
 from contextlib import suppress
@@ -60,6 +61,29 @@ class LastIdRefused(Honest):
         if int(tokens.max()) >= self.corpora[sample.source, sample.spans[0].corpus].manifest.vocab_size - 1:
             raise CorpusError("an id is outside the vocabulary")
         return tokens
+
+
+class TokenizerIgnored(Repairs):
+    """Mixes corpora whose ids mean different words."""
+
+    clause, also = "D0.12", ("C4.7",)
+
+    def repair(self, folder: Path) -> None:
+        """Let the corpus pass for one of the tokenizer that it knows."""
+        with suppress(OSError, ValueError):
+            edited(folder / "manifest.json", tokenizer={"name": "known", "sha256": "0" * 64})
+
+
+class TokenizerByName(Repairs):
+    """Compares what tokenizers are called, and takes one under two names for two."""
+
+    clause = "D0.12"
+
+    def repair(self, folder: Path) -> None:
+        """Let the name stand for the content."""
+        with suppress(OSError, ValueError):
+            name = json.loads((folder / "manifest.json").read_text())["tokenizer"]["name"]
+            edited(folder / "manifest.json", tokenizer={"name": name, "sha256": hashlib.sha256(name.encode()).hexdigest()})
 
 
 class UnfinishedManifestRead(Repairs):

@@ -1,4 +1,4 @@
-"""D0, what a sample is: vocabularies that fit (D0.10), and files that are whole (D0.11)."""
+"""D0, what a sample is: vocabularies that fit (D0.10), of one tokenizer (D0.12), and files that are whole (D0.11)."""
 
 import json
 import shutil
@@ -10,7 +10,9 @@ import numpy as np
 
 from ..bench import Bench
 from ..case import Case, Leg
+from ..cases import mixture
 from ..corpora import CorpusSpec
+from ..driver import Phase, Settings
 from ..judging import served
 from ..play import Failed, Refused
 from ..refusing import expect_refusal
@@ -53,6 +55,38 @@ def vocabulary_does_not_fit(bench: Bench, case: Case) -> None:
     if last not in _ids(trace):
         raise NotApplicable("expected a loader that comes to the last id in an epoch")
     raise Broken(f"a refusal, because the vocabulary of {last} ends before id {last}", f"id {last}")
+
+
+def unions_and_mixtures(scale: Scale) -> Iterable[Case]:
+    """Two corpora of one source, and of two sources."""
+    corpora = (CorpusSpec("x", (11, 7)), CorpusSpec("y", (5, 18)))
+    yield Case(corpora, Settings(2, 4, {"union": ["x", "y"]}, [Phase(8, {"union": "1"})]))
+    yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 12)
+
+
+@check("D0.12", "two-tokenizers", unions_and_mixtures, needs="vocabulary")
+def one_tokenizer(bench: Bench, case: Case) -> None:
+    """Corpora of different tokenizers are not served together."""
+    if len(case.corpora) < 2:
+        raise NotApplicable("expected two corpora")
+    expect_refusal(bench, case, "its corpora were made with two tokenizers", _tokenized(bench, case, "two", "serial numbers", "1" * 64))
+
+
+@check("D0.12", "one-under-two-names", unions_and_mixtures, needs="vocabulary")
+def one_tokenizer_of_two_names(bench: Bench, case: Case) -> None:
+    """Corpora of one tokenizer are served, whatever its file was called."""
+    trace = bench.play(case, _tokenized(bench, case, "renamed", "another name", "0" * 64))
+    if not list(trace.samples()):
+        raise Broken("samples, because the tokenizer is one", "none")
+
+
+def _tokenized(bench: Bench, case: Case, name: str, tokenizer: str, sha256: str) -> Path:
+    """Return a copy of the corpora, whose first one names another tokenizer."""
+
+    def name_it(folder: Path) -> None:
+        _edit(folder / "manifest.json", lambda manifest: manifest | {"tokenizer": {"name": tokenizer, "sha256": sha256}})
+
+    return _copied(bench, case, name, name_it)
 
 
 def _ids(trace: Trace) -> set[int]:

@@ -205,3 +205,19 @@ def test_a_plan_written_elsewhere_finds_its_corpora(folder):
     (folder / "plans").mkdir()
     assert fivepoint("plan", "run.toml", "-o", "plans/plan.json", cwd=folder).returncode == 0
     assert steps("plans/plan.json", *RUN[2:], cwd=folder) == steps(*RUN[1:], cwd=folder)
+
+
+def test_a_start_between_two_steps_is_refused(folder):
+    said = refusal(8, "run", "plan.json", *RUN[2:], "--start", 5, cwd=folder)
+    assert "expected --start where a step of the plan begins, such as 0 after step 0, found 5" in said
+
+
+def test_a_run_without_a_step_is_refused(folder):
+    def change(plan: dict) -> None:
+        del plan["batch_sizes"]
+        for source in plan["sources"]:
+            plan["budgets"].setdefault(source["name"], {})["repeats_in_step_signed_off"] = "us"
+
+    file = changed(folder, "plan.json", change)
+    said = refusal(8, "run", file, "--dp-size", 1, "--micro-batch", 231, "--run-log", "none.jsonl", cwd=folder)
+    assert "expected a run of at least one step of 231 samples, found 230" in said and not (folder / "none.jsonl").exists()
