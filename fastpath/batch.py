@@ -1,9 +1,10 @@
 """A micro-batch as torch tensors, which torch owns and the native reader fills (D0)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -37,22 +38,39 @@ class Batch:
     max_seqlen: int | None = None
 
 
-Bounds = np.ndarray[tuple[int], np.dtype[np.int32]]
+Bounds = npt.NDArray[np.int32]
 
 
-def filled(positions: Iterable[int], seq_len: int, kinds: frozenset[str], fill: Callable[[_C.Memory], Bounds | None]) -> Batch:
+def filled(positions: Sequence[int], seq_len: int, kinds: frozenset[str], fill: Callable[[_C.Memory], Bounds | None]) -> Batch:
     """Return the batch of `positions`: memory is made here, and `fill` writes into it and returns the bounds, where they are wanted."""
-    where = torch.tensor(list(positions), dtype=torch.int64)
-    rows = (len(where), seq_len)
+    rows = (len(positions), seq_len)
+    if "cu_seqlens" in kinds and len(positions) * seq_len > np.iinfo(np.int32).max:
+        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {rows[0]} * {rows[1]}; take fewer rows")
     inputs, targets = torch.empty(rows, dtype=torch.int64), torch.empty(rows, dtype=torch.int64)
-    sources, windows = torch.empty_like(where), torch.empty_like(where)
-    dtypes = {"document_ids": torch.int64, "position_ids": torch.int64, "loss_mask": torch.bool}
-    made = {kind: torch.empty(rows, dtype=dtype) for kind, dtype in dtypes.items() if kind in kinds}
-    bounded = "cu_seqlens" in kinds
-    if bounded and inputs.numel() > np.iinfo(np.int32).max:
-        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {inputs.numel()}; take fewer rows")
-    addresses = [each.data_ptr() for each in (inputs, targets, sources, windows)]
-    addresses += [made[kind].data_ptr() if kind in made else 0 for kind in dtypes]
-    bounds = fill(_C.Memory(*addresses, bounded))
-    ends = {} if bounds is None else {"cu_seqlens": torch.from_numpy(bounds), "max_seqlen": max_seqlen(bounds)}
-    return Batch(inputs, targets, where, sources, windows, **made, **ends)
+    sources, windows = torch.empty(rows[0], dtype=torch.int64), torch.empty(rows[0], dtype=torch.int64)
+    document_ids = torch.empty(rows, dtype=torch.int64) if "document_ids" in kinds else None
+    position_ids = torch.empty(rows, dtype=torch.int64) if "position_ids" in kinds else None
+    loss_mask = torch.empty(rows, dtype=torch.bool) if "loss_mask" in kinds else None
+    memory = _C.Memory(
+        inputs.data_ptr(),
+        targets.data_ptr(),
+        sources.data_ptr(),
+        windows.data_ptr(),
+        0 if document_ids is None else document_ids.data_ptr(),
+        0 if position_ids is None else position_ids.data_ptr(),
+        0 if loss_mask is None else loss_mask.data_ptr(),
+        "cu_seqlens" in kinds,
+    )
+    bounds = fill(memory)
+    return Batch(
+        inputs=inputs,
+        targets=targets,
+        positions=torch.tensor(positions, dtype=torch.int64),
+        sources=sources,
+        windows=windows,
+        document_ids=document_ids,
+        position_ids=position_ids,
+        loss_mask=loss_mask,
+        cu_seqlens=None if bounds is None else torch.from_numpy(bounds),
+        max_seqlen=None if bounds is None else max_seqlen(bounds),
+    )

@@ -75,7 +75,8 @@ class Loader(reference.Loader):
     @property
     def rows_read(self) -> int:
         """Rows that the native reader brought since the loader was opened: a proof that it, and nothing else, served."""
-        return self._reader.rows_read
+        found: int = self._reader.rows_read
+        return found
 
     def _open_reader(self, boundaries: str | Iterable[str] | None) -> "AheadReader":
         largest = max((size for _, size in self.plan.batch_sizes), default=self.batch_size)

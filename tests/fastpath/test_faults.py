@@ -1,0 +1,157 @@
+"""Files that change, disks that fail and memory that ends under the native loader: an exception that says where, never wrong tokens."""
+
+import os
+import shutil
+
+import pytest
+from corpora import Serial, write_corpus
+from plans import make_plan, phase
+from scripted import built_shim, ran
+from served import write_plan
+
+from fivepoint.errors import CorpusError
+from fivepoint.reference.loader import Loader as Reference
+from fivepoint.reference.plan import Plan
+
+pytest.importorskip("torch")
+fastpath = pytest.importorskip("fivepoint.fastpath")
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.clause("C3.6")]
+
+SAME = """
+loader, reference = Loader(plan, 0, 1, 12, threads=3), Reference(plan, 0, 1, 12)
+for step, other in zip(loader, reference):
+    for batch, known in zip(step, other, strict=True):
+        assert batch.inputs.tolist() == known.inputs.tolist() and batch.targets.tolist() == known.targets.tolist()
+    loader.commit(); reference.commit()
+assert loader.complete and reference.complete
+print("same", loader.steps)
+"""
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    return built_shim(tmp_path_factory.mktemp("shim"))
+
+
+@pytest.fixture
+def plan(tmp_path):
+    return write_plan(tmp_path)
+
+
+@pytest.mark.parametrize("how", [{"SHIM_DELAY_MS": 3}, {"SHIM_EINTR": 1}], ids=["slow", "interrupted"])
+def test_slow_and_interrupted_reads_are_the_same_tokens(plan, shim, how):
+    assert ran(plan, SAME, LD_PRELOAD=shim, **how) == "same 18\n"
+
+
+def test_short_reads_are_read_on(plan, shim):
+    # The reference asks once and takes less for a fault: what is right is asked of it with whole reads.
+    script = """
+    loader, found = {kind}(plan, 0, 1, 12), []
+    for step in loader:
+        found += [batch.inputs.tolist() for batch in step]
+        loader.commit()
+    print(found)
+    """
+    whole = ran(plan, script.format(kind="Reference"))
+    assert ran(plan, script.format(kind="Loader"), LD_PRELOAD=shim, SHIM_SHORT=3) == whole and len(whole) > 1000
+
+
+def test_a_failing_disk_is_one_sentence_and_the_step_can_be_tried_again(plan, shim):
+    script = """
+    loader = Loader(plan, 0, 1, 12, threads=2)
+    try:
+        for step in loader: list(step); loader.commit()
+    except CorpusError as reason:
+        print(reason)
+    assert 0 < loader.steps < 18
+    os.environ["SHIM_EIO_AFTER"] = "1000000000"
+    import ctypes
+    ctypes.CDLL(None).setenv(b"SHIM_EIO_AFTER", b"1000000000", 1)
+    loader.rollback()
+    for step in loader: list(step); loader.commit()
+    print(loader.steps)
+    """
+    said, steps = ran(plan, script, LD_PRELOAD=shim, SHIM_EIO_AFTER=100).splitlines()
+    assert "cannot read 18 bytes of tokens at byte " in said and ".bin: Input/output error (the sample at position " in said
+    assert steps == "18"
+
+
+def test_a_shard_that_is_cut_short_while_open_is_never_served_wrong(plan):
+    opened = Plan.load(plan)
+    reference, loader = Reference(opened, 0, 1, 12), fastpath.Loader(opened, 0, 1, 12, steps_ahead=1, threads=2)
+    list(next(reference)), list(next(loader))
+    for shard in sorted((plan.parent / "prose").glob("*.bin")):
+        os.truncate(shard, shard.stat().st_size // 2)
+    loader.commit()
+    served = 0
+    with pytest.raises(CorpusError, match=r"\.bin: expected 18 bytes of tokens at byte \d+, found \d+; the file changed .*position \d+"):
+        for step in loader:
+            served += len([batch.inputs for batch in step])
+            loader.commit()
+    assert loader.consumed < 18 * 12
+    loader.close()
+
+
+def test_a_shard_that_is_replaced_before_it_is_read_is_refused(plan, tmp_path):
+    dataset = fastpath.PositionDataset(Plan.load(plan))
+    for shard in sorted((plan.parent / "prose").glob("*.bin")):
+        shutil.copy(shard, tmp_path / "copy")
+        with open(tmp_path / "copy", "r+b") as file:
+            file.write(bytes(100))
+        os.replace(tmp_path / "copy", shard)
+    with pytest.raises(CorpusError, match="expected the file that stood there when the loader was opened, found another"):
+        dataset.__getitems__(range(48))
+
+
+def test_a_file_that_is_held_open_is_read_whatever_stands_under_its_name(plan, tmp_path):
+    opened = Plan.load(plan)
+    expected = [[batch.inputs.tolist() for batch in step] for step in _steps(Reference(opened, 0, 1, 12))]
+    with fastpath.Loader(opened, 0, 1, 12) as loader:
+        found = []
+        for number, step in enumerate(_steps(loader)):
+            found.append([batch.inputs.tolist() for batch in step])
+            if number == 8:  # by now every shard was opened
+                for shard in plan.parent.glob("*/*.bin"):
+                    (tmp_path / "new").write_bytes(bytes(shard.stat().st_size))
+                    os.replace(tmp_path / "new", shard)
+    assert found == expected
+
+
+def _steps(loader):
+    for step in loader:
+        yield list(step)
+        loader.commit()
+
+
+@pytest.mark.parametrize(("dtype", "found"), [("uint16", 65_535), ("uint32", 4_294_967_295)])
+def test_ids_outside_the_vocabulary_are_named(tmp_path, dtype, found):
+    folder = write_corpus(tmp_path / "web", Serial().documents([300] * 3), dtype=dtype, vocab_size=1000)
+    opened = Plan.from_json(make_plan({"web": [folder]}, [phase(100, {"web": 1}, 8)]))
+    (shard,) = folder.glob("*.bin")
+    data = bytearray(shard.read_bytes())
+    data[400:408] = b"\xff" * 8
+    shard.write_bytes(data)
+    said = rf"expected ids below the vocabulary's size 1000, found {found} at byte 40\d; run `fivepoint verify`.*the sample at position \d+"
+    with pytest.raises(CorpusError, match=said):
+        list(_steps(fastpath.Loader(opened, 0, 1, 12)))
+
+
+def test_memory_that_ends_is_an_exception(plan):
+    script = """
+    import resource
+    free = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (free + (24 << 20), resource.RLIM_INFINITY))
+    kept, opened = [], 0
+    try:
+        while True:
+            kept.append(Loader(plan, 0, 1, 12, threads=8))
+            opened += 1
+    except (MemoryError, OSError, RuntimeError, FivepointError) as reason:
+        print(type(reason).__name__)
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    del kept
+    loader = Loader(plan, 0, 1, 12)
+    for step in loader: list(step); loader.commit()
+    print(loader.steps)
+    """
+    assert ran(plan, script, timeout=120).splitlines()[-1] == "18"

@@ -1,0 +1,198 @@
+"""The native loader's threads through what happens to trainers: interruptions, exceptions, forks, and ends of every kind."""
+
+import signal
+import time
+
+import pytest
+from scripted import built_shim, finished, ran, start
+from served import write_plan
+
+pytest.importorskip("torch")
+pytest.importorskip("fivepoint.fastpath")
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+SERVE = "for step in loader: list(step); loader.commit()\n"
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    return write_plan(tmp_path_factory.mktemp("life"))
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    return built_shim(tmp_path_factory.mktemp("shim"))
+
+
+def test_an_interruption_is_heard_while_rows_are_waited_for(plan, shim):
+    script = "loader = Loader(plan, 0, 1, 12)\nprint('begun', flush=True)\nlist(next(loader))"
+    process = start(plan, script, LD_PRELOAD=shim, SHIM_DELAY_MS=8000)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.5)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    done = finished(process)
+    assert "KeyboardInterrupt" in done.stderr and done.returncode != 0
+    # Reads that have begun are waited for: they write into memory that goes.
+    assert time.monotonic() - begun < 20
+
+
+def test_an_interrupted_loop_goes_on(plan):
+    script = """
+    loader, reference = Loader(plan, 0, 1, 12), Reference(plan, 0, 1, 12)
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    interrupted = 0
+    while not loader.complete:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)
+            step = next(loader)
+            found = [batch.inputs.tolist() for batch in step]
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            interrupted += 1
+            loader.rollback()
+            if interrupted < 50:
+                continue
+            step = next(loader)
+            found = [batch.inputs.tolist() for batch in step]
+        assert found == [batch.inputs.tolist() for batch in next(reference)], loader.consumed
+        loader.commit(); reference.commit()
+    print("same", loader.steps)
+    """
+    assert ran(plan, script) == "same 18\n"
+
+
+def test_an_exception_in_the_training_loop_ends_the_process(plan):
+    done = finished(start(plan, "loader = Loader(plan, 0, 1, 12)\nfor step in loader: raise RuntimeError('loss is NaN')"))
+    assert done.returncode == 1 and done.stderr.endswith("RuntimeError: loss is NaN\n"), done.stderr
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "del loader", "os._exit(3)", "os.kill(os.getpid(), signal.SIGTERM)"])
+def test_the_interpreter_ends_with_reads_in_flight(plan, shim, end):
+    script = f"loader = Loader(plan, 0, 1, 12, threads=4)\nlist(next(loader))\n{end}"
+    done = finished(start(plan, script, LD_PRELOAD=shim, SHIM_DELAY_MS=20))
+    assert (done.returncode, done.stderr) == ({"": 0, "del loader": 0}.get(end, -15 if "SIGTERM" in end else 3), "")
+
+
+def test_several_loaders_in_one_process(plan):
+    script = """
+    loaders = [Loader(plan, rank, 4, 3, threads=3) for rank in range(4)]
+    expected = Reference(plan, 0, 1, 12)
+    while (step := next(expected, None)) is not None:
+        whole = [row for batch in step for row in batch.inputs.tolist()]
+        found = [row for loader in loaders for batch in next(loader) for row in batch.inputs.tolist()]
+        assert found == whole
+        for each in (expected, *loaders): each.commit()
+    before = threads()
+    loaders[1].close()
+    assert threads() == before - 3
+    print("same", all(loader.complete for loader in loaders))
+    """
+    assert ran(plan, script) == "same True\n"
+
+
+def test_closing_waking_and_dropping_leave_no_thread(plan):
+    script = """
+    alone = threads()
+    loader = Loader(plan, 0, 1, 12, threads=5)
+    assert threads() == alone + 5
+    with loader: list(next(loader))
+    assert threads() == alone
+    loader.close()
+    loader = Loader(plan, 0, 1, 12, threads=5)
+    del loader
+    assert threads() == alone
+    try:
+        Loader(plan, 0, 1, 12, checkpoint={})
+    except CheckpointError:
+        pass
+    assert threads() == alone
+    """
+    ran(plan, script)
+
+
+FORKED = """
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        except BaseException as reason:
+            print(type(reason).__name__, reason, flush=True)
+            os._exit(9)
+        sys.exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def serve():
+    with Loader(plan, 0, 1, 12) as loader:
+        for step in loader: list(step); loader.commit()
+        assert loader.steps == 18
+"""
+
+
+def test_a_fork_before_and_after_opening(plan):
+    script = (
+        FORKED
+        + """
+assert child(serve) == 0
+loader = Loader(plan, 0, 1, 12)
+list(next(loader))
+assert child(lambda: None) == 0, "a child that lets the parent's loader be"
+assert child(lambda: loader.close()) == 0
+assert child(serve) == 0, "a child with a loader of its own"
+assert child(lambda: (loader.commit(), list(next(loader)))) == 9
+loader.commit()
+for step in loader: list(step); loader.commit()
+assert loader.steps == 18
+"""
+    )
+    assert ran(plan, script).startswith("UsageError expected a loader that was opened in this process, found one from before a fork")
+
+
+def test_two_hundred_cycles_leave_nothing(plan):
+    script = """
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def cycle(number):
+        loader = Loader(plan, 0, 2, 6, boundaries=["document_ids", "cu_seqlens"], threads=4, steps_ahead=1 + number % 3)
+        for _ in range(number % 4):
+            list(next(loader)); loader.commit()
+        if number % 2: next(next(loader))
+        if number % 3: loader.close()
+
+    for number in range(40): cycle(number)
+    before = threads(), files(), resident()
+    for number in range(200): cycle(number)
+    after = threads(), files(), resident()
+    assert after[:2] == before[:2], (before, after)
+    assert after[2] < before[2] + (2 << 20), (before, after)
+    print("the same", after[2] - before[2])
+    """
+    assert ran(plan, script, timeout=300).startswith("the same")
+
+
+@pytest.mark.parametrize("start_method", ["fork", "spawn"])
+def test_torch_s_dataloader_serves_the_same(plan, start_method):
+    script = f"""
+    from torch.utils.data import DataLoader
+    dataset = PositionDataset(plan, "loss_mask")
+    sampler = PositionSampler(plan, 1, 2, 3, consumed=24)
+    state = Reference(plan, 1, 2, 3)
+    for _ in range(2): list(next(state)); state.commit()
+    expected = Reference(plan, 1, 2, 3, boundaries="loss_mask", checkpoint=state.state_dict())
+    for workers in (0, 2):
+        options = dict(num_workers=workers, multiprocessing_context={start_method!r}) if workers else {{}}
+        found = iter(DataLoader(dataset, batch_sampler=sampler, collate_fn=PositionDataset.collate, **options))
+        fresh = Reference(plan, 1, 2, 3, boundaries="loss_mask", checkpoint=state.state_dict())
+        batches = 0
+        for step in fresh:
+            for batch in step:
+                other = next(found)
+                assert batch.inputs.tolist() == other.inputs.tolist() and batch.loss_mask.tolist() == other.loss_mask.tolist()
+                assert batch.positions.tolist() == other.positions.tolist()
+                batches += 1
+            fresh.commit()
+        assert next(found, None) is None and batches == 52, batches
+    """
+    ran(plan, "if __name__ == '__main__':" + script, timeout=120)
