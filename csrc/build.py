@@ -26,8 +26,19 @@ class BuildNative(build_ext):
         subprocess.run([_ninja(), "-C", folder], check=True)
 
 
-def recipe(sources, target, compile_flags=(), link_flags=()):
-    """Return the text of a build.ninja that makes the module `target`."""
+def build_tests(folder, sanitizer):
+    """Build the C++ tests with a sanitizer ("address,undefined", "thread") in `folder`, and return the program."""
+    here = Path(__file__).resolve().parent
+    sources = sorted(source for source in [*here.glob("*.cpp"), *here.glob("tests/*.cpp")] if source.name != "module.cpp")
+    flags = ["-g", "-O1", "-UNDEBUG", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+    program = Path(folder) / "tests"
+    (Path(folder) / "build.ninja").write_text(recipe(sources, program, flags, [f"-fsanitize={sanitizer}"], shared=False))
+    subprocess.run([_ninja(), "-C", folder, "-v"], check=True, capture_output=True, text=True)
+    return program
+
+
+def recipe(sources, target, compile_flags=(), link_flags=(), shared=True):
+    """Return the text of a build.ninja that makes the module `target`, or a program."""
     compiler = sysconfig.get_config_var("CXX") or "c++"
     headers = [pybind11.get_include(), sysconfig.get_path("include")]
     flags = [*FLAGS, *(f"-isystem{header}" for header in headers), *compile_flags]
@@ -37,7 +48,7 @@ def recipe(sources, target, compile_flags=(), link_flags=()):
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
-        f"  command = ${{compiler}} -shared -pthread {_joined(link_flags)} $in -o $out",
+        f"  command = ${{compiler}} {'-shared ' if shared else ''}-pthread {_joined(link_flags)} $in -o $out",
     ]
     objects = []
     for source in sources:
