@@ -14,30 +14,30 @@ MODE ?= quick
 help: ## list the targets ## make
 	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-10s %s\n  %-15s example: %s\n", t[1], $$2, "", $$3}' Makefile
 
-setup: .venv/installed | .path/fivepoint ## make .venv with fivepoint and all it needs, at the versions of constraints.txt ## make setup
+setup: .venv/native | .path/fivepoint ## make .venv with fivepoint and all it needs, at the versions of constraints.txt ## make setup
 
-demo: .venv/installed ## the main job on real text: tokenize, plan, train, kill, resume, replay ## make demo
+demo: .venv/native ## the main job on real text: tokenize, plan, train, kill, resume, replay ## make demo
 	.venv/bin/python examples/demo.py
 
 test: lint ## lint, then every test ## make test ARGS="-k packaging"
 	$(RUN) pytest -n auto -m "not long" $(ARGS)
 
-test-fast: .venv/installed ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"
+test-fast: .venv/native ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"
 	$(RUN) pytest -n auto -m "not slow and not long" $(ARGS)
 
-conform: .venv/installed ## hold a loader to the contract: an entry point of fivepoint.loaders, or module:Class ## make conform LOADER=reference MODE=full
+conform: .venv/native ## hold a loader to the contract: an entry point of fivepoint.loaders, or module:Class ## make conform LOADER=reference MODE=full
 	.venv/bin/fivepoint conform $(LOADER) --$(MODE) $(ARGS)
 
-test-long: .venv/installed ## the conformance suite on every broken loader, and its full mode: an hour ## make test-long
+test-long: .venv/native ## the conformance suite on every broken loader, and its full mode: an hour ## make test-long
 	$(RUN) pytest -n auto -m long $(ARGS)
 
-test-size: .venv/installed ## prepare's peak memory on 3 GB of JSONL and on a document of 500 MB ## make test-size
+test-size: .venv/native ## prepare's peak memory on 3 GB of JSONL and on a document of 500 MB ## make test-size
 	FIVEPOINT_FULL_SIZE=1 $(RUN) pytest -s tests/corpus/test_memory.py $(ARGS)
 
-matrix: .venv/installed ## run the checks on every broken loader, and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
+matrix: .venv/native ## run the checks on every broken loader, and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
 	.venv/bin/fivepoint conform --matrix
 
-lint: .venv/installed | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
+lint: .venv/native | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy -p fivepoint
@@ -50,6 +50,11 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 clean: ## remove all that the other targets make ## make clean && make setup
 	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# the native part, compiled again where csrc/ changed since it was installed
+.venv/native: .venv/installed $(wildcard csrc/*.cpp csrc/*.h) csrc/build.py
+	.venv/bin/python setup.py --quiet build_ext --inplace
+	@touch $@
 
 # a virtual environment cannot be moved: after the checkout was, make it again
 $(shell [ "$$(cat .venv/installed 2>&1)" = "$$(pwd -P)" ] || rm -f .venv/installed)
@@ -67,6 +72,7 @@ $(shell [ "$$(cat .venv/installed 2>&1)" = "$$(pwd -P)" ] || rm -f .venv/install
 	.venv/bin/python -m pip install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
 	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[prepare,train,dev]'
 	@pwd -P > $@
+	@touch .venv/native
 
 # through this link type checkers see the checkout, whatever its name, as the package fivepoint
 .path/fivepoint:

@@ -60,10 +60,14 @@ def state_at(plan: Plan, consumed: int, batch_size: int) -> dict[str, Any]:
 
 
 def loader_class(name: str) -> type[Loader]:
-    """Return the loader that `--loader` names; raises UsageError for one that this version does not have."""
-    if name != "reference":
-        raise UsageError(f"expected --loader reference, the only loader that this version has, found {name}")
-    return Loader
+    """Return the loader that `--loader` names; raises UsageError where torch, which the native one fills tensors of, is not there."""
+    if name == "reference":
+        return Loader
+    try:
+        from ..fastpath import Loader as Native
+    except ModuleNotFoundError as reason:
+        raise UsageError(f"--loader {name} needs the package {reason.name}: pip install 'fivepoint[train]'") from reason
+    return Native
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ class BuildNative(build_ext):
         (folder / "build.ninja").write_text(
             recipe(sorted(extension.sources), target, extension.extra_compile_args, extension.extra_link_args)
         )
-        subprocess.run([_ninja(), "-C", folder], check=True)
+        subprocess.run([_ninja(), "--quiet", "-C", folder], check=True)
 
 
 def build_tests(folder, sanitizer):

@@ -39,6 +39,14 @@ def test_digests_are_those_of_the_raw_files_for_every_layout(folder, expected, d
     assert steps("plan.json", "--dp-size", dp_size, "--micro-batch", micro_batch, cwd=folder) == expected
 
 
+@pytest.mark.torch
+@pytest.mark.clause("C3.2")
+@pytest.mark.parametrize(("dp_size", "micro_batch"), LAYOUTS)
+def test_the_native_loader_gives_the_same_digests(folder, expected, dp_size, micro_batch):
+    pytest.importorskip("torch")
+    assert steps("plan.json", "--dp-size", dp_size, "--micro-batch", micro_batch, "--loader", "fastpath", cwd=folder) == expected
+
+
 def test_the_accumulation_may_be_given(folder, expected):
     asked = ["plan.json", "--dp-size", 2, "--micro-batch", 3, "--accumulation", 2, "--steps", 2]
     assert steps(*asked, cwd=folder) == expected[:2]
@@ -88,7 +96,6 @@ def test_people_get_a_line_a_step(folder, expected):
 
 
 REFUSED = {
-    "the fast loader": (9, ["--loader", "fastpath"], "expected --loader reference"),
     "a device": (9, ["--device", "cuda"], 'expected device="cpu"'),
     "B not divisible": (9, ["--micro-batch", "5"], "divides, found 12"),
     "another accumulation": (9, ["--accumulation", "3"], "expected accumulation 6"),
