@@ -19,6 +19,8 @@ namespace {
 
 using Released = py::call_guard<py::gil_scoped_release>;
 
+constexpr std::int64_t kBlockBytes = 128 << 10;
+
 template <typename T>
 T* at(std::uintptr_t address) {
   return reinterpret_cast<T*>(address);
@@ -96,37 +98,41 @@ py::object with_bounds(const Memory& memory, Fill fill) {
   return py::array_t<std::int32_t>(static_cast<py::ssize_t>(bounds.size()), bounds.data());
 }
 
-// Reads `count` rows by `read(rows, scratch)` in this thread, and writes them as a batch.
+// Reads `count` rows by `read(rows, first, how many)` in this thread, and writes them as a batch: a few at a time, so that what was read
+// is still in the cache when it is widened.
 template <typename Read>
 py::object read_here(const Reader& reader, std::size_t count, const Memory& memory, Read read) {
   return with_bounds(memory, [&](const BatchMemory& batch) {
-    std::vector<char> data(count * static_cast<std::size_t>(reader.row_bytes()));
+    const auto of = static_cast<std::int64_t>(count);
+    const std::int64_t block = std::clamp<std::int64_t>(kBlockBytes / reader.row_bytes(), 1, std::max<std::int64_t>(1, of));
+    std::vector<char> data(static_cast<std::size_t>(block * reader.row_bytes()));
     Rows rows;
     rows.data = data.data();
-    rows.resize(count, reader.with_documents());
-    read(rows);
-    reader.widen(rows, 0, static_cast<std::int64_t>(count), batch);
+    rows.resize(static_cast<std::size_t>(block), reader.with_documents());
+    for (std::int64_t at = 0; at < of; at += block) {
+      const std::int64_t here = std::min(block, of - at);
+      read(rows, at, here);
+      reader.widen(rows, 0, here, batch, at, of);
+    }
   });
 }
 
 py::object read_positions(const Reader& reader, const std::vector<std::int64_t>& positions, const Memory& memory) {
-  return read_here(reader, positions.size(), memory, [&](Rows& rows) {
-    Resolver::Scratch scratch;
-    for (std::size_t row = 0; row < positions.size(); ++row) {
-      reader.read(positions[row], 1, rows, static_cast<std::int64_t>(row), scratch);
-    }
+  Resolver::Scratch scratch;
+  return read_here(reader, positions.size(), memory, [&](Rows& rows, std::int64_t at, std::int64_t count) {
+    for (std::int64_t row = 0; row < count; ++row) reader.read(positions[static_cast<std::size_t>(at + row)], 1, rows, row, scratch);
   });
 }
 
 using Place = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // source, corpus, first token
 
 py::object read_places(const Reader& reader, const std::vector<Place>& places, const Memory& memory) {
-  return read_here(reader, places.size(), memory, [&](Rows& rows) {
-    for (std::size_t row = 0; row < places.size(); ++row) {
-      Sample& sample = rows.samples[row];
-      std::tie(sample.source, sample.corpus, sample.first) = places[row];
+  return read_here(reader, places.size(), memory, [&](Rows& rows, std::int64_t at, std::int64_t count) {
+    for (std::int64_t row = 0; row < count; ++row) {
+      Sample& sample = rows.samples[static_cast<std::size_t>(row)];
+      std::tie(sample.source, sample.corpus, sample.first) = places[static_cast<std::size_t>(at + row)];
     }
-    reader.load(rows, 0, static_cast<std::int64_t>(places.size()), -1);
+    reader.load(rows, 0, count, -1);
   });
 }
 

@@ -183,7 +183,7 @@ void Prefetch::take(Range rows, const BatchMemory& batch) {
     throw MisuseError("expected rows that were waited for");
   }
   guard.unlock();
-  state_->reader->widen(slot->rows, begin, rows.count, batch);
+  state_->reader->widen(slot->rows, begin, rows.count, batch, 0, rows.count);
 }
 
 std::int64_t Prefetch::rows_read() const {

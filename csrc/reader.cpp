@@ -43,24 +43,25 @@ void Reader::load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t
   }
 }
 
-void Reader::widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch) const {
+void Reader::widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch, std::int64_t at,
+                   std::int64_t of) const {
   const auto seq_len = static_cast<std::size_t>(seq_len_);
-  const bool stream = 2 * static_cast<std::size_t>(count) * seq_len * sizeof(std::int64_t) >= kStreamFrom;
+  const bool stream = 2 * static_cast<std::size_t>(of) * seq_len * sizeof(std::int64_t) >= kStreamFrom;
   for (std::int64_t row = 0; row < count; ++row) {
     const auto number = static_cast<std::size_t>(begin + row);
     const Sample& sample = rows.samples[number];
     const char* tokens = rows.data + (begin + row) * row_bytes_;
-    const std::size_t at = static_cast<std::size_t>(row) * seq_len;
+    const std::size_t to = static_cast<std::size_t>(at + row) * seq_len;
     if (corpus(sample).item_size() == 2) {
-      widen_row(reinterpret_cast<const std::uint16_t*>(tokens), seq_len, batch.inputs + at, batch.targets + at, stream);
+      widen_row(reinterpret_cast<const std::uint16_t*>(tokens), seq_len, batch.inputs + to, batch.targets + to, stream);
     } else {
-      widen_row(reinterpret_cast<const std::uint32_t*>(tokens), seq_len, batch.inputs + at, batch.targets + at, stream);
+      widen_row(reinterpret_cast<const std::uint32_t*>(tokens), seq_len, batch.inputs + to, batch.targets + to, stream);
     }
-    batch.sources[row] = sample.source;
-    batch.windows[row] = sample.window;
-    if (with_documents_) write_boundaries(rows.documents[number], row, seq_len_, batch);
+    batch.sources[at + row] = sample.source;
+    batch.windows[at + row] = sample.window;
+    if (with_documents_) write_boundaries(rows.documents[number], at + row, seq_len_, batch);
   }
-  if (batch.cu_seqlens) batch.cu_seqlens->push_back(static_cast<std::int32_t>(count * seq_len_));
+  if (batch.cu_seqlens && at + count == of) batch.cu_seqlens->push_back(static_cast<std::int32_t>(of * seq_len_));
   if (stream) finish_stream();
 }
 

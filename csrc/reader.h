@@ -47,8 +47,8 @@ class Reader {
   // Reads the tokens of rows whose samples are known; `position` is that of the first, for errors, -1 where it has none.
   void load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t position) const;
 
-  // Writes rows begin to begin + count as a batch.
-  void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch) const;
+  // Writes rows begin to begin + count as rows `at` and on of a batch of `of` rows.
+  void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch, std::int64_t at, std::int64_t of) const;
 
  private:
   const Corpus& corpus(const Sample& sample) const {
