@@ -8,6 +8,7 @@
 
 #include "blend.h"
 #include "permutation.h"
+#include "pool.h"
 #include "prefetch.h"
 #include "reader.h"
 #include "resolver.h"
@@ -76,6 +77,25 @@ py::array_t<std::int64_t> resolve(const Resolver& resolver, std::int64_t first, 
     }
   }
   return found;
+}
+
+// int64 or bool, of any content. Whoever drops the last view of it gives the memory back, whatever became of the pool's owner.
+py::array pooled(std::shared_ptr<MemoryPool> pool, const std::vector<py::ssize_t>& shape, bool is_bool) {
+  struct Block {
+    std::shared_ptr<MemoryPool> pool;
+    void* data;
+    std::size_t bytes;
+  };
+  std::size_t bytes = is_bool ? sizeof(bool) : sizeof(std::int64_t);
+  for (const py::ssize_t size : shape) bytes *= static_cast<std::size_t>(size);
+  auto block = std::make_unique<Block>(Block{pool, nullptr, std::max<std::size_t>(1, bytes)});
+  block->data = pool->take(block->bytes);
+  void* data = block->data;
+  const py::capsule owner(block.release(), [](void* held) {
+    const std::unique_ptr<Block> back(static_cast<Block*>(held));
+    back->pool->give(back->data, back->bytes);
+  });
+  return py::array(is_bool ? py::dtype::of<bool>() : py::dtype::of<std::int64_t>(), shape, data, owner);
 }
 
 struct Memory {
@@ -181,6 +201,10 @@ PYBIND11_MODULE(_C, m) {
              return std::make_shared<Corpus>(std::move(files), item_size, vocab_size, specs);
            }),
            py::arg("files"), py::arg("item_size"), py::arg("vocab_size"), py::arg("shards"), Released());
+
+  py::class_<MemoryPool, std::shared_ptr<MemoryPool>>(m, "MemoryPool")
+      .def(py::init<std::size_t>(), py::arg("most"))
+      .def("take", &pooled, py::arg("shape"), py::arg("is_bool") = false);
 
   py::class_<Memory>(m, "Memory")
       .def(py::init<std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, bool>(),

@@ -8,6 +8,13 @@
 
 namespace fivepoint {
 
+namespace {
+
+// How much reading a thread takes on at a time, and how many times of it count as lately.
+constexpr double kChunkSeconds = 100e-6, kLately = 8;
+
+}  // namespace
+
 struct Prefetch::State {
   std::shared_ptr<const Reader> reader;
   pid_t process = getpid();
@@ -18,6 +25,7 @@ struct Prefetch::State {
   std::vector<Slot*> wanted;  // soonest first
   bool closed = false;
   std::int64_t rows_read = 0;
+  double row_seconds = 1e-3;  // what reading a row takes, lately
 
   std::mutex consumer;  // one call of want, take or close at a time
   std::vector<std::thread> threads;
@@ -110,7 +118,8 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   }
   state.wanted = std::move(wanted);
   guard.unlock();
-  state.work.notify_all();
+  // One is woken, and wakes the next where there is more to do than it takes.
+  state.work.notify_one();
 }
 
 void Prefetch::work(State& state) {
@@ -125,20 +134,24 @@ void Prefetch::work(State& state) {
     });
     if (state.closed) return;
     Slot& slot = **next;
-    // Enough chunks for all threads, and few enough that the lock is cheap beside the reads.
-    const auto chunk = std::max<std::int64_t>(1, slot.range.count / (4 * static_cast<std::int64_t>(state.threads.size()) + 1));
+    // A disk wants many requests at once; what the system has in memory is sooner read by one thread than by several that are woken.
+    const auto chunk = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / state.row_seconds));
     const std::int64_t begin = slot.claimed, end = std::min(slot.range.count, begin + chunk);
     slot.claimed = end;
     ++slot.in_flight;
+    if (std::any_of(state.wanted.begin(), state.wanted.end(), open)) state.work.notify_one();
     guard.unlock();
+    const auto begun = std::chrono::steady_clock::now();
     std::optional<std::string> error;
     try {
       state.reader->read(slot.range.first + begin, end - begin, slot.rows, begin, scratch);
     } catch (const std::exception& reason) {
       error = reason.what();
     }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     guard.lock();
     --slot.in_flight;
+    state.row_seconds += (took.count() / static_cast<double>(end - begin) - state.row_seconds) / kLately;
     if (error) {
       if (!slot.error) slot.error = std::move(error);
     } else {

@@ -1,6 +1,7 @@
 """The native part: csrc/module.cpp. Addresses are those of memory that the caller keeps."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,13 @@ class Corpus:
     """A corpus on disk; shards are (path, tokens, index path, documents, bytes of the index's header). Raises ReadError."""
 
     def __init__(self, files: Files, item_size: int, vocab_size: int, shards: Sequence[tuple[str, int, str, int, int]]) -> None: ...
+
+class MemoryPool:
+    """Memory that is handed out again once nobody holds a view of it; `most` bytes of it are kept."""
+
+    def __init__(self, most: int) -> None: ...
+    def take(self, shape: Sequence[int], is_bool: bool = False) -> npt.NDArray[Any]:
+        """Return an int64 or bool array of any content."""
 
 class Memory:
     """Addresses of a batch's tensors, 0 for what is not wanted, and whether bounds are."""

@@ -1,4 +1,4 @@
-"""A micro-batch as torch tensors, which torch owns and the native reader fills (D0)."""
+"""A micro-batch as torch tensors, filled by the native reader; their memory is used again once nobody holds them (D0)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,16 +41,21 @@ class Batch:
 Bounds = npt.NDArray[np.int32]
 
 
-def filled(positions: Sequence[int], seq_len: int, kinds: frozenset[str], fill: Callable[[_C.Memory], Bounds | None]) -> Batch:
-    """Return the batch of `positions`: memory is made here, and `fill` writes into it and returns the bounds, where they are wanted."""
+def filled(
+    positions: Sequence[int], seq_len: int, kinds: frozenset[str], pool: _C.MemoryPool, fill: Callable[[_C.Memory], Bounds | None]
+) -> Batch:
+    """Return the batch of `positions`, in memory of `pool`: `fill` writes into it, and returns the bounds where they are wanted."""
     rows = (len(positions), seq_len)
     if "cu_seqlens" in kinds and len(positions) * seq_len > np.iinfo(np.int32).max:
         raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {rows[0]} * {rows[1]}; take fewer rows")
-    inputs, targets = torch.empty(rows, dtype=torch.int64), torch.empty(rows, dtype=torch.int64)
-    sources, windows = torch.empty(rows[0], dtype=torch.int64), torch.empty(rows[0], dtype=torch.int64)
-    document_ids = torch.empty(rows, dtype=torch.int64) if "document_ids" in kinds else None
-    position_ids = torch.empty(rows, dtype=torch.int64) if "position_ids" in kinds else None
-    loss_mask = torch.empty(rows, dtype=torch.bool) if "loss_mask" in kinds else None
+
+    def tensor(shape: Sequence[int], is_bool: bool = False) -> Tensor:
+        return torch.from_numpy(pool.take(shape, is_bool))
+
+    inputs, targets, sources, windows = tensor(rows), tensor(rows), tensor(rows[:1]), tensor(rows[:1])
+    document_ids = tensor(rows) if "document_ids" in kinds else None
+    position_ids = tensor(rows) if "position_ids" in kinds else None
+    loss_mask = tensor(rows, is_bool=True) if "loss_mask" in kinds else None
     memory = _C.Memory(
         inputs.data_ptr(),
         targets.data_ptr(),

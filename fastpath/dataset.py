@@ -42,9 +42,9 @@ class PositionDataset(torch.utils.data.Dataset[Batch]):
             raise RangeError(f"expected positions from 0 to {self._plan.length - 1}, found {outside[0]}")
         if self._reader is None:
             self._reader = open_reader(self._plan, self._kinds)
-        reader = self._reader
+        reader, seq_len = self._reader, self._plan.phases[0].seq_len
         with said_plainly():
-            return filled(positions, self._plan.phases[0].seq_len, self._kinds, lambda memory: reader.read(list(positions), memory))
+            return filled(positions, seq_len, self._kinds, _C.MemoryPool(0), lambda memory: reader.read(list(positions), memory))
 
     @staticmethod
     def collate(batch: Batch) -> Batch:

@@ -20,6 +20,10 @@ WAIT = 100
 """Milliseconds between looks at signals while rows are not there."""
 
 
+POOLED = 1 << 28
+"""Bytes of batches that nobody holds any more which a loader keeps for the next ones."""
+
+
 class Loader(reference.Loader):
     """The loader of fivepoint.reference, whose batches hold torch tensors and whose steps are read before they are asked for."""
 
@@ -106,6 +110,7 @@ class AheadReader:
         self._seq_len = plan.phases[0].seq_len
         self._memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
         self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel()) for each in self._memory], threads)
+        self._pool = _C.MemoryPool(POOLED)
         self._wanted: list[tuple[int, int]] = []
         # Also when nobody closes the loader: at its end, or at the interpreter's.
         self.close = weakref.finalize(self, _close, self._prefetch, self._memory)
@@ -126,7 +131,7 @@ class AheadReader:
             return self._prefetch.take(positions.start, len(positions), memory)
 
         with said_plainly():
-            return filled(positions, self._seq_len, self._kinds, fill)
+            return filled(positions, self._seq_len, self._kinds, self._pool, fill)
 
     @property
     def rows_read(self) -> int:

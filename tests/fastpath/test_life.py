@@ -196,3 +196,26 @@ def test_torch_s_dataloader_serves_the_same(plan, start_method):
         assert next(found, None) is None and batches == 52, batches
     """
     ran(plan, "if __name__ == '__main__':" + script, timeout=120)
+
+
+def test_memory_is_used_again_only_when_nobody_holds_it(plan):
+    script = """
+    reference, firsts = Reference(plan, 0, 1, 12), []
+    for step in reference:
+        firsts.append([batch.inputs.tolist() for batch in step][0])
+        reference.commit()
+    loader, kept, addresses = Loader(plan, 0, 1, 12), [], set()
+    for number, step in enumerate(loader):
+        batch, *rest = step
+        addresses.add(batch.inputs.data_ptr())
+        # a view is enough to hold it, also after its batch is gone
+        kept.append(batch.inputs[3:5] if number % 2 else None)
+        del batch, rest, step
+        loader.commit()
+    loader.close()
+    del loader
+    for number, view in enumerate(kept):
+        assert view is None or view.tolist() == firsts[number][3:5], number
+    assert 9 <= len(addresses) < 18, "memory that nobody holds serves again"
+    """
+    ran(plan, script)

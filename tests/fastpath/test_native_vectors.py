@@ -62,8 +62,9 @@ class Native(Reference):
         folder = write_corpus(self._file("corpus"), Serial().documents(documents), shard_bytes=16)
         corpus = native.corpus(CorpusReader(folder), _C.Files(16))
         reader = _C.Reader(_C.Resolver(0, [], [], []), [[corpus]], seq_len, True)
+        places, pool = [(0, 0, row) for row in rows], _C.MemoryPool(0)
         with native.said_plainly():
-            found = batch.filled(rows, seq_len, KINDS, lambda memory: reader.read_places([(0, 0, row) for row in rows], memory))
+            found = batch.filled(rows, seq_len, KINDS, pool, lambda memory: reader.read_places(places, memory))
         return {
             **{kind: getattr(found, kind).tolist() for kind in KINDS},
             "max_seqlen": found.max_seqlen,

@@ -1,0 +1,306 @@
+"""How fast the native loader is, beside what a user would write instead and beside what the machine can do.
+
+Everything that is compared is measured in turn within one run; figures are medians of the rounds' ratios. What is gathered is compared
+with the reference first. Corpora of random ids are written to --folder (the default temporary folder), --megatokens of each dtype.
+
+    .venv/bin/python benchmarks/fastpath.py --rounds 15
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from interleaved import ratio, seconds
+from rich.console import Console
+from rich.table import Table
+from torch.utils.data import DataLoader, Dataset
+
+from fivepoint.corpus.write import CorpusWriter
+from fivepoint.fastpath import _C, Loader
+from fivepoint.fastpath.native import reader as open_reader
+from fivepoint.fastpath.native import resolver as open_resolver
+from fivepoint.reference.batch import BatchReader
+from fivepoint.reference.checkpoint import make
+from fivepoint.reference.manifest import Manifest, Tokenizer
+from fivepoint.reference.plan import Plan
+
+SEQ_LEN = 4096
+VOCABULARY = 50_000
+DTYPES = ("uint16", "uint32")
+
+
+@dataclass
+class Row:
+    """One comparison: `times` as fast as `against`, give or take `spread`; `wanted` is the figure to reach, None where there is none."""
+
+    what: str
+    against: str
+    times: float
+    spread: float
+    wanted: float | None = None
+    note: str = ""
+
+
+def write_corpus(folder: Path, dtype: str, tokens: int) -> None:
+    """Write a corpus of random ids, documents of lognormal length."""
+    choose = np.random.default_rng(7)
+    with CorpusWriter(folder / dtype, dtype, VOCABULARY, Tokenizer("random ids", "0" * 64), dtype=dtype) as writer:
+        left = tokens
+        while left:
+            length = min(left, int(choose.lognormal(7, 1)) + 1)
+            writer.add(choose.integers(0, VOCABULARY, length))
+            left -= length
+        writer.finish()
+
+
+def plan_of(folder: Path, names: list[str], samples: int, weights: dict[str, int] | None = None) -> Plan:
+    """Return a plan over corpora in `folder`, a source each."""
+    sources = []
+    for name in sorted(names):
+        manifest = Manifest.load(folder / name)
+        corpus = {"name": name, "manifest": manifest.manifest_hash, "content": manifest.content_hash, "tokens": manifest.tokens}
+        sources.append({"name": name, "corpora": [corpus], "documents": "stored", "windows": "permuted"})
+    phase = {"length": samples, "grid": SEQ_LEN, "seq_len": SEQ_LEN, "rule": "earliest-deadline"}
+    signed = {"repeats_signed_off": "a benchmark", "repeats_in_step_signed_off": "a benchmark"}
+    value = {"format": "fivepoint-plan", "version": 1, "seed": 1, "sources": sources, "skips": []}
+    phases = [phase | {"weights": weights or dict.fromkeys(names, 1)}]
+    return Plan.from_json(
+        value | {"phases": phases, "paths": {name: [str(folder / name)] for name in names}, "budgets": dict.fromkeys(names, signed)}
+    )
+
+
+class Destination:
+    """Preallocated tensors of a batch, as a training loop that reuses its memory has them."""
+
+    def __init__(self, rows: int) -> None:
+        """Make and touch them."""
+        self.inputs, self.targets = (torch.ones(rows, SEQ_LEN, dtype=torch.int64) for _ in range(2))
+        self.sources, self.windows = (torch.zeros(rows, dtype=torch.int64) for _ in range(2))
+        addresses = [each.data_ptr() for each in (self.inputs, self.targets, self.sources, self.windows)]
+        self.memory = _C.Memory(*addresses, 0, 0, 0, False)
+
+
+def positions(rows: int, length: int) -> Iterator[list[int]]:
+    """Yield batches of positions, other ones each time."""
+    choose = np.random.default_rng(3)
+    return cycle([choose.integers(0, length, rows).tolist() for _ in range(64)])
+
+
+def gathers(folder: Path, dtype: str, rows: int, rounds: int) -> Iterator[Row]:
+    """Gather random windows, warm: natively, by numpy, by Python as first written, and a memcpy of as many bytes."""
+    plan = plan_of(folder, [dtype], 100_000)
+    native, ours, theirs = open_reader(plan, ()), Destination(rows), Destination(rows)
+    (shard, *more) = sorted((folder / dtype).glob("*.bin"))
+    assert not more
+    tokens = np.memmap(shard, dtype=dtype, mode="r")
+    tokens.max()  # every page is mapped and warm
+    inputs, targets = theirs.inputs.numpy(), theirs.targets.numpy()
+    asked = positions(rows, plan.length)
+    known = BatchReader(plan).read(range(4))
+    expected = Destination(4)
+    native.read(list(range(4)), expected.memory)
+    assert np.array_equal(known.inputs, expected.inputs) and np.array_equal(known.targets, expected.targets)
+    where = open_resolver(plan).resolve(0, plan.length)[:, 7]
+
+    def careful() -> None:
+        for row, first in enumerate(where[next(asked)].tolist()):
+            inputs[row] = tokens[first : first + SEQ_LEN]
+            targets[row] = tokens[first + 1 : first + SEQ_LEN + 1]
+
+    def naive() -> object:
+        windows = [torch.tensor(tokens[first : first + SEQ_LEN + 1].astype(np.int64)) for first in where[next(asked)].tolist()]
+        batch = torch.stack(windows)
+        return batch[:, :-1].contiguous(), batch[:, 1:].contiguous()
+
+    copied = torch.ones_like(theirs.inputs), torch.ones_like(theirs.targets)
+    ways: dict[str, Callable[[], object]] = {
+        "ours": lambda: native.read(next(asked), ours.memory),
+        "memcpy": lambda: (copied[0].copy_(theirs.inputs), copied[1].copy_(theirs.targets)),
+        "careful": careful,
+        "naive": naive,
+    }
+    found = seconds(ways, rounds if rows > 100 else 20 * rounds, 3)
+    wanted = {"memcpy": 1.5, "careful": 1.8, "naive": 8.0} if rows > 100 else {"careful": 1.2}
+    for other in ("memcpy", "careful", "naive"):
+        yield Row(f"int64 gather, {dtype}, batch {rows}", other, *ratio(found, "ours", other), wanted.get(other))
+
+
+def resolving(folder: Path, rounds: int) -> Iterator[Row]:
+    """Resolve positions in batches, and beside a gather of as many."""
+    plan = plan_of(folder, list(DTYPES), 1_000_000, {"uint16": 3, "uint32": 2})
+    resolver, native, ours = open_resolver(plan), open_reader(plan, ()), Destination(1024)
+    asked = positions(1024, plan.length)
+    found = seconds(
+        {"resolve": lambda: resolver.resolve(123_456, 1024), "gather": lambda: native.read(next(asked), ours.memory)}, rounds, 3
+    )
+    one = sorted(found["resolve"])[len(found["resolve"]) // 2] / 1024
+    yield Row("resolve a position", "a gathered one", *ratio(found, "resolve", "gather"), 20.0, f"{one * 1e9:.0f} ns")
+
+
+class Windows(Dataset[Any]):
+    """What torch's documentation would have one write: a map-style dataset over a memory-mapped file."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        """Map the file."""
+        self.tokens = np.memmap(path, dtype=dtype, mode="r")
+
+    def __len__(self) -> int:
+        """Return the number of windows."""
+        return (len(self.tokens) - 1) // SEQ_LEN
+
+    def __getitem__(self, number: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return inputs and targets of a window."""
+        window = torch.from_numpy(self.tokens[number * SEQ_LEN : number * SEQ_LEN + SEQ_LEN + 1].astype(np.int64))
+        return window[:-1], window[1:]
+
+
+def end_to_end(folder: Path, rounds: int, steps: int = 200) -> Iterator[Row]:
+    """Serve steps of 8 samples, warm, from opening on, to a consumer that takes them as fast as they come."""
+    plan = plan_of(folder, ["uint16"], 10_000_000)
+    (shard,) = (folder / "uint16").glob("*.bin")
+
+    def ours() -> None:
+        with Loader(plan, 0, 1, 8) as loader:
+            for step in loader:
+                for batch in step:
+                    batch.inputs[0, 0].item()
+                loader.commit()
+                if loader.steps == steps:
+                    return
+
+    def torchs(workers: int) -> Callable[[], None]:
+        def serve() -> None:
+            loader = DataLoader(Windows(shard, "uint16"), batch_size=8, shuffle=True, num_workers=workers, drop_last=True)
+            for number, (inputs, _) in enumerate(loader, 1):
+                inputs[0, 0].item()
+                if number == steps:
+                    return
+
+        return serve
+
+    found = seconds({"ours": ours, "0 workers": torchs(0), "2 workers": torchs(2)}, max(3, rounds // 3), 1)
+    best = min(("0 workers", "2 workers"), key=lambda name: sorted(found[name])[len(found[name]) // 2])
+    rate = steps * 8 * SEQ_LEN / sorted(found["ours"])[len(found["ours"]) // 2] / 1e6
+    yield Row("loader end to end, batch 8", f"torch DataLoader, {best}", *ratio(found, "ours", best), 10.0, f"{rate:.0f} M tokens/s")
+
+
+def cold(folder: Path, rounds: int) -> Iterator[Row]:
+    """Read random windows that are in no cache, against threads that do nothing but pread, as many."""
+    plan = plan_of(folder, ["uint32"], 10_000_000)
+    (shard,) = (folder / "uint32").glob("*.bin")
+    first = open_resolver(plan).resolve(0, 4096)[:, 7] * 4
+    useful = (SEQ_LEN + 1) * 4
+    begun = [0]
+    amount: list[float] = []
+
+    def forget() -> None:
+        descriptor = os.open(shard, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+    def from_disk() -> int:
+        return int(dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())["read_bytes"])
+
+    def ours() -> None:
+        before = from_disk()
+        with Loader(plan, 0, 1, 256, threads=16, steps_ahead=3) as loader:
+            for step in loader:
+                list(step)
+                loader.commit()
+                if loader.steps == 4:
+                    break
+            amount.append((from_disk() - before) / (loader.rows_read * useful))
+
+    def bare() -> None:
+        descriptor = os.open(shard, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda at: os.pread(descriptor, useful, at), first[begun[0] : begun[0] + 1024].tolist()))
+        os.close(descriptor)
+
+    ways = {"forget": forget, "bare": bare, "forget again": forget, "ours": ours}
+    found = seconds(ways, rounds, 1)
+    per_byte = sorted(amount)[len(amount) // 2]
+    yield Row("cold random reads", "16 threads of pread", *ratio(found, "ours", "bare"), 0.9, f"{per_byte:.2f} bytes read a useful byte")
+
+
+def opening(folder: Path, rounds: int) -> Iterator[Row]:
+    """Open a plan of many positions and take the first batch: from its start, and resumed near its end."""
+    plan = plan_of(folder, list(DTYPES), 10**10, {"uint16": 317, "uint32": 683})
+    state = make(plan, 99 * 10**8, 1)
+
+    def first_batch(checkpoint: dict[str, Any] | None) -> None:
+        with Loader(plan, 0, 1, 8, checkpoint=checkpoint) as loader:
+            next(next(loader))
+
+    found = seconds({"start": lambda: first_batch(None), "resume": lambda: first_batch(state)}, rounds, 2)
+    took = sorted(found["start"])[len(found["start"]) // 2]
+    yield Row(
+        "resume at 99 % of 10^10 samples", "a start", *ratio(found, "resume", "start"), None, f"{took * 1e3:.0f} ms to the first batch"
+    )
+
+
+def memory(folder: Path, steps: int) -> Iterator[Row]:
+    """Serve many steps of 8 samples, and see whether resident memory grows."""
+    plan = plan_of(folder, list(DTYPES), 10**10)
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    with Loader(plan, 0, 1, 8) as loader:
+        early = 0
+        for step in loader:
+            list(step)
+            loader.commit()
+            early = resident() if loader.steps == steps // 10 else early
+            if loader.steps == steps:
+                break
+        grown = resident() - early
+    yield Row(f"memory after {steps:,} steps", f"after {steps // 10:,}", early / (early + grown), 0.0, 0.99, f"{grown / 2**20:+.1f} MiB")
+
+
+def main() -> int:
+    """Print the table, and write it as JSON where asked to; exit code 1 where a figure falls short of what is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--megatokens", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=20_000, help="steps of the look at memory")
+    parser.add_argument("--folder", type=Path, help="where the corpora go: the disk that cold reads are measured on")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(dir=options.folder))
+    try:
+        for dtype in DTYPES:
+            write_corpus(folder, dtype, options.megatokens * 1_000_000)
+        rows = [row for dtype in DTYPES for size in (8, 1024) for row in gathers(folder, dtype, size, options.rounds)]
+        for part in (resolving, end_to_end, cold, opening):
+            rows += part(folder, options.rounds)
+        rows += memory(folder, options.steps)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    table = Table(title="the native loader")
+    for heading in ("what", "against", "times", "+-", "wanted", ""):
+        table.add_column(heading, justify="right" if heading in ("times", "+-", "wanted") else "left")
+    for row in rows:
+        wanted = "" if row.wanted is None else f"{row.wanted:g}{'' if row.times >= row.wanted else ' (short)'}"
+        table.add_row(row.what, row.against, f"{row.times:.2f}", f"{row.spread:.2f}", wanted, row.note)
+    Console().print(table)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return int(any(row.wanted is not None and row.times < row.wanted for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
