@@ -258,6 +258,6 @@ def _checkpoint(path: Path) -> Any:
     from ..reference.canonical import read_json
     from ..reference.schema import validate
 
-    state = read_json(path, CheckpointError)
+    state = read_json(path, CheckpointError, "checkpoint")
     validate(state, "checkpoint", str(path), CheckpointError)
     return state
