@@ -109,8 +109,8 @@ def load_checkpoint(path: str | Path, device: str | torch.device = "cpu") -> tup
             metadata = file.metadata() or {}
             if STATE not in metadata:
                 raise CheckpointError(
-                    f"{path}: expected a loader's state under {STATE!r} in the metadata of the tensors, found none; it is a file of tensors "
-                    "that save_checkpoint did not write: read it with safetensors, or give another"
+                    f"{path}: expected a loader's state under {STATE!r} in the metadata of the tensors, found none; it is a file of "
+                    "tensors that save_checkpoint did not write: read it with safetensors, or give another"
                 )
             state = json.loads(metadata[STATE])
             return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118 a safetensors file is no dict

@@ -46,8 +46,14 @@ def test_plans(folder, kind, use):
     assert sentence in refusal(3, use[0], file, *use[1:], cwd=folder, table=kind in ("a budget exceeded", "no sign-off"))
 
 
-@pytest.mark.parametrize("tokens", ["0:" + "9" * 5000, "5:3"])
+@pytest.mark.parametrize("tokens", ["0:" + "9" * 5000, "1:99999999999999999999999", "0:550"])
 def test_tokens_that_no_corpus_has(folder, tokens):
+    said = refusal(8, "where", "plan.json", "--source", "web", "--tokens", tokens, cwd=folder)
+    assert "expected tokens from 0 to 549 of" in said and len(said) < 250
+
+
+@pytest.mark.parametrize("tokens", ["5:3", "5", "a:b", "-1:3"])
+def test_tokens_that_are_no_range(folder, tokens):
     assert "expected --tokens FIRST:LAST" in refusal(9, "where", "plan.json", "--source", "web", "--tokens", tokens, cwd=folder)
 
 
