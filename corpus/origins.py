@@ -8,6 +8,7 @@ from ..reference.files import NewFile
 from .write import DOCUMENTS
 
 _BLOCK = 1 << 20
+_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Origins:
@@ -16,13 +17,18 @@ class Origins:
     def __init__(self, folder: Path) -> None:
         """Begin the file of the corpus in `folder`."""
         self._file = NewFile(folder / DOCUMENTS)
+        self._lines = bytearray()  # not handed over yet: there is a line a document, and there may be many short ones
 
     def add(self, document: str) -> None:
         """Append the line of the next document; `document` is its file, and after a colon its line or row."""
-        self._file.write(json.dumps({"from": document}, ensure_ascii=False).encode() + b"\n")
+        self._lines += b'{"from": ' + _text(document).encode() + b"}\n"
+        if len(self._lines) >= _BLOCK:
+            self._file.write(self._lines)
+            self._lines.clear()
 
     def finish(self) -> None:
         """Let the file appear under its name."""
+        self._file.write(self._lines)
         self._file.finish()
 
     def discard(self) -> None:
