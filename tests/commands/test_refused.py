@@ -46,8 +46,14 @@ def test_plans(folder, kind, use):
     assert sentence in refusal(3, use[0], file, *use[1:], cwd=folder, table=kind in ("a budget exceeded", "no sign-off"))
 
 
-@pytest.mark.parametrize("tokens", ["0:" + "9" * 5000, "5:3"])
+@pytest.mark.parametrize("tokens", ["0:" + "9" * 5000, "1:99999999999999999999999", "0:550"])
 def test_tokens_that_no_corpus_has(folder, tokens):
+    said = refusal(8, "where", "plan.json", "--source", "web", "--tokens", tokens, cwd=folder)
+    assert "expected tokens from 0 to 549 of" in said and len(said) < 250
+
+
+@pytest.mark.parametrize("tokens", ["5:3", "5", "a:b", "-1:3"])
+def test_tokens_that_are_no_range(folder, tokens):
     assert "expected --tokens FIRST:LAST" in refusal(9, "where", "plan.json", "--source", "web", "--tokens", tokens, cwd=folder)
 
 
@@ -151,6 +157,53 @@ def test_files_that_hold_something_else(folder, content):
     (folder / "broken.json").write_bytes(content)
     assert "broken.json" in refusal(3, "show", "broken.json", cwd=folder)
     assert "broken.json" in refusal(5, *RUN, "--resume", "broken.json", cwd=folder)
+
+
+WRONG_FILES = {
+    "a checkpoint for a plan": (
+        3,
+        ("show", "state.json"),
+        "state.json: expected format 'fivepoint-plan', found 'fivepoint-checkpoint', that of "
+        "a checkpoint; give a plan, as `fivepoint plan` writes it",
+    ),
+    "a plan for a checkpoint": (5, (*RUN, "--resume", "plan.json"), "found 'fivepoint-plan', that of a plan; give a checkpoint, as"),
+    "a TOML file for a plan": (3, ("show", "run.toml"), "run.toml: expected a plan, found what seems to be a TOML file; compile it with"),
+    "a run log for a plan": (
+        3,
+        ("replay", "log.jsonl", "plan.json", "--step", 1),
+        "log.jsonl: expected a plan, found what seems to be a run log",
+    ),
+    "one line of a run log for a plan": (3, ("show", "line.jsonl"), "expected format 'fivepoint-plan', found no format; give a plan, as"),
+    "a plan for a TOML file": (
+        3,
+        ("plan", "plan.json", "-o", "new.json"),
+        "plan.json: expected a run's TOML file, found what seems to be a plan",
+    ),
+    "tensors for a checkpoint": (
+        5,
+        (*RUN, "--resume", "file.safetensors"),
+        "found what seems to be a file of tensors, which fivepoint.trainers",
+    ),
+    "a missing plan": (3, ("show", "none.json"), "cannot read none.json: No such file or directory; give a plan, as"),
+    "a missing checkpoint": (5, (*RUN, "--resume", "none.json"), "No such file or directory; give a checkpoint, as `fivepoint run --save`"),
+    "a missing TOML file": (3, ("plan", "none.toml", "-o", "new.json"), "No such file or directory; give a run's TOML file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_FILES)
+def test_another_file_than_was_asked_for_is_named_with_the_one_to_give(folder, case):
+    steps(*RUN[1:-1], 2, "--run-log", "log.jsonl", cwd=folder)
+    (folder / "line.jsonl").write_bytes((folder / "log.jsonl").read_bytes().splitlines(keepends=True)[0])
+    (folder / "file.safetensors").write_bytes((20).to_bytes(8, "little") + b'{"a": "\xff"}' + bytes(40))
+    code, arguments, sentence = WRONG_FILES[case]
+    assert sentence in refusal(code, *arguments, cwd=folder)
+
+
+def test_a_plan_whose_tokens_were_changed_names_that_field_alone(folder):
+    file = changed(folder, "plan.json", lambda plan: plan["sources"][1]["corpora"][0].update(tokens=549))
+    said = refusal(4, "run", file, *RUN[2:], cwd=folder)
+    assert "expected tokens 549, as the plan says of corpus 'web' of source 'web', found tokens 550 in its manifest; compile" in said
+    assert "Corpus(" not in said and len(said) < 250
 
 
 def test_a_refused_run_leaves_no_checkpoint_and_no_line(folder):
