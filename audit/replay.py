@@ -12,7 +12,7 @@ from ..errors import RunLogError
 from ..reference.corpus import CorpusReader
 from ..reference.plan import Plan
 from .layout import place
-from .run_log import Record, expect_same_past, find_step
+from .log_lines import Record, expect_same_past, find_step
 from .samples import describe, open_corpus
 
 PREVIEW = 24

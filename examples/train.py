@@ -23,7 +23,8 @@ from rank_log import RankLog, digest
 from sabotage import FAULTS
 from torch import Tensor
 
-from fivepoint.audit.run_log import RunLog, read
+from fivepoint.audit.log_lines import read
+from fivepoint.audit.run_log import RunLog
 from fivepoint.errors import FivepointError
 from fivepoint.reference.batch import open_corpora
 from fivepoint.reference.loader import Loader

@@ -13,7 +13,7 @@ from preparing import many, write_jsonl
 from runs import process
 from served import write_plan
 
-from fivepoint.audit.run_log import read
+from fivepoint.audit.log_lines import read
 
 pytestmark = pytest.mark.checkout
 

@@ -1,17 +1,13 @@
 """A run's TOML file: what it compiles to, and what is refused with which sentence."""
 
-import json
 import shutil
-from dataclasses import replace
 
 import pytest
 from configured import BASE, compiled, refusal, write_corpora
 
 from fivepoint.errors import ConfigError, CorpusError, PlanError
 from fivepoint.reference.config import compile_run
-from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
-from fivepoint.reference.records import Budget
 
 
 @pytest.fixture(scope="module")
@@ -220,18 +216,6 @@ def test_a_source_shorter_than_one_window_is_refused(folder):
     assert "expected source 'code' to hold a window of 9 tokens, found corpora of 8 tokens" in message
 
 
-@pytest.mark.clause("C1.9")
-def test_one_corpus_twice_in_a_union_is_refused_also_under_another_name(folder):
-    message = refusal(folder, BASE.replace('path = "code"', 'union = ["code", "docs", "copy"]'), PlanError)
-    assert "source 'code' holds one corpus twice, as 'code' and 'renamed'" in message
-
-
-@pytest.mark.clause("C1.9")
-def test_one_corpus_in_two_sources_of_a_phase_is_refused(folder):
-    message = refusal(folder, BASE.replace('path = "web"', 'union = ["web", "copy"]'), PlanError)
-    assert "phase 0 weighs one corpus twice, 'renamed' of source 'web' is in source 'code'" in message
-
-
 def test_text_that_is_not_utf8_is_refused(folder):
     (folder / "latin.toml").write_bytes(b"# caf\xe9\nseed = 1\n")
     with pytest.raises(ConfigError, match="is not UTF-8 text"):
@@ -254,20 +238,3 @@ def test_a_scaled_number_without_a_unit_is_refused(folder):
 def test_a_batch_size_that_no_step_has_is_refused(folder, batch, says):
     text = BASE.replace("global_batch = 10\n", "")
     assert says in refusal(folder, text + batch)
-
-
-@pytest.mark.clause("D0.12")
-def test_corpora_of_two_tokenizers_are_refused(folder):
-    manifest = json.loads((folder / "docs" / "manifest.json").read_text())
-    shutil.copytree(folder / "docs", folder / "foreign", dirs_exist_ok=True)
-    (folder / "foreign" / "manifest.json").write_text(json.dumps(manifest | {"tokenizer": {"name": "other", "sha256": "1" * 64}}))
-    text = BASE.replace('path = "code"', 'path = "foreign"')
-    said = refusal(folder, text, PlanError)
-    assert "expected corpora of one tokenizer, found other (111111111111) in corpus 'docs' of source 'code'" in said
-    signed = text.replace('path = "foreign"', 'path = "foreign"\ntokenizer_signed_off = "us: the same, saved anew"')
-    plan = compiled(folder, signed)
-    assert plan.budgets["code"].tokenizer_signed_off == "us: the same, saved anew"
-    with Loader(plan, 0, 1, 10) as loader:
-        assert len(next(next(loader)).inputs) == 10
-    with pytest.raises(PlanError, match="one tokenizer"):
-        Loader(replace(plan, budgets={"code": Budget(max_epochs=3)}), 0, 1, 10)

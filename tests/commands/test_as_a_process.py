@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from runs import fivepoint, prepare_run, process, refused
 
-from fivepoint.audit.run_log import RunLog, find_step, read
+from fivepoint.audit.log_lines import find_step, read
+from fivepoint.audit.run_log import RunLog
 from fivepoint.errors import FivepointError
 from fivepoint.reference.schema import validate
 

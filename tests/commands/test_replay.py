@@ -13,8 +13,8 @@ from logs import lines, opened
 from plans import corpora_of, make_plan, phase
 from runs import answer, fivepoint, prepare_run, refusal, steps
 
+from fivepoint.audit.log_lines import find_step, read
 from fivepoint.audit.preview import printable
-from fivepoint.audit.run_log import find_step, read
 from fivepoint.reference.manifest import Tokenizer
 
 pytestmark = pytest.mark.clause("C4.11")
@@ -155,6 +155,7 @@ def words(tmp_path_factory) -> Path:
     write_corpus(folder / "known", [range(50)] * 3, vocab_size=50, tokenizer=made)
     write_corpus(folder / "unknown", [range(40)] * 3)
     value = make_plan({"known": [folder / "known"], "unknown": [folder / "unknown"]}, [phase(8, {"known": 1, "unknown": 1}, 4)])
+    value["budgets"]["unknown"]["tokenizer_signed_off"] = "the tests"
     (folder / "plan.json").write_text(json.dumps(value))
     steps("plan.json", "--dp-size", 1, "--micro-batch", 8, "--run-log", "run.jsonl", cwd=folder)
     return folder

@@ -13,7 +13,7 @@ from plans import corpora_of, phase
 from runs import answer, fivepoint, prepare_run, refusal, steps
 
 from fivepoint.audit.layout import Layout
-from fivepoint.audit.run_log import read
+from fivepoint.audit.log_lines import read
 from fivepoint.audit.where import where
 from fivepoint.reference.plan import Plan
 
