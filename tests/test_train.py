@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import checkout  # noqa: F401 examples/ is no part of the package
 import pytest
 from served import EXAMPLES, write_plan
 
