@@ -12,7 +12,7 @@ from . import __version__
 from .audit import commands as audit_commands
 from .conformance import commands as conformance_commands
 from .corpus import commands as corpus_commands
-from .errors import FivepointError, OutputError
+from .errors import EndedEarlyError, FivepointError, OutputError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
@@ -50,6 +50,10 @@ def main() -> None:
     except FivepointError as error:
         typer.echo(f"fivepoint: {error}", err=True)
         raise SystemExit(error.exit_code) from None
+    except SystemExit as left:
+        if left.code == EndedEarlyError.exit_code:
+            typer.echo("fivepoint: interrupted", err=True)
+        raise
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
             raise

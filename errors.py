@@ -17,6 +17,12 @@ class ConfigError(FivepointError):
     exit_code = 3
 
 
+class OptionError(ConfigError):
+    """The value of one option of a command is of the wrong form or size."""
+
+    exit_code = 2
+
+
 class PlanError(FivepointError):
     """A plan is malformed, or asks for something that this version does not serve."""
 
@@ -74,3 +80,9 @@ class OutputError(FivepointError):
     """A file could not be written; what was there before is as it was."""
 
     exit_code = 10
+
+
+class EndedEarlyError(FivepointError):
+    """A person, or the system, asked a command to end before it was done."""
+
+    exit_code = 130

@@ -14,7 +14,6 @@ from ..errors import RangeError, UsageError
 
 if TYPE_CHECKING:
     from ..reference.loader import Loader
-    from ..reference.plan import Plan
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan's file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -53,11 +52,12 @@ def plan(
     """Compile a run's configuration to its plan, write it, and print what it means."""
     from ..reference.config import compile_run
     from ..reference.summary import summarize
+    from .asked import expect_apart
     from .console import print_json
     from .layout import Layout
     from .tables import print_summary
 
-    _expect_apart("--out", out, run)
+    expect_apart("--out", out, run)
     compiled = compile_run(run)
     for size in dp_size or [1]:
         Layout.of(compiled, size, micro_batch)
@@ -104,6 +104,8 @@ def show(
         print_json(found)
     elif position is not None:
         print_samples(f"position {position} of {plan}", [found])
+        if layout.batch_sizes and layout.place(position) is None:
+            typer.echo("it lies after the last whole step of the run, and is never served")
     elif step is not None:
         print_samples(f"step {step} of {plan}", found["samples"])
     else:
@@ -132,6 +134,7 @@ def run(
     """Serve a plan's steps on every rank, and print the digest of each: the same for any ranks, loader and machine."""
     from ..reference.files import expect_writable
     from ..reference.plan import Plan
+    from .asked import expect_apart, read_checkpoint
     from .console import note, print_json, progress
     from .run_log import RunLog
     from .serve import loader_class, save_checkpoint, serve, state_at
@@ -143,12 +146,12 @@ def run(
             "expected --override with a reason, beside --resume, found " + ("no --resume" if override.strip() else "no reason")
         )
     if save is not None:
-        _expect_apart("--save", save, plan, run_log)
+        expect_apart("--save", save, plan, run_log)
     kind = loader_class(loader.value)
     opened = Plan.load(plan)
     state: Any = None
     if resume is not None:
-        state = _checkpoint(resume)
+        state = read_checkpoint(resume)
     elif start is not None:
         state = state_at(opened, start, dp_size * micro_batch * (accumulation or 1))
 
@@ -213,54 +216,23 @@ def where(
     as_json: Json = False,
 ) -> None:
     """Name every position, step and dp rank that sees a document, or a range of tokens."""
+    from ..corpus.origins import origins
     from ..reference.checkpoint import accept
     from ..reference.plan import Plan
+    from .asked import read_checkpoint, wanted_tokens
     from .console import print_json
     from .layout import Layout
-    from .samples import the_corpus
+    from .samples import open_corpus, the_corpus
     from .tables import print_where
     from .where import where as look_up
 
     opened = Plan.load(plan)
     named = the_corpus(opened, source, corpus)
-    wanted = _wanted(opened, source, named, document, tokens)
+    wanted = wanted_tokens(opened, source, named, document, tokens)
     layout = Layout.of(opened, dp_size, micro_batch, accumulation)
-    consumed = accept(opened, _checkpoint(checkpoint))[0] if checkpoint else None
+    consumed = accept(opened, read_checkpoint(checkpoint))[0] if checkpoint else None
     found = look_up(opened, source, named, wanted, layout, run_log, consumed)
     if document is not None:
-        found = {**found, "document": document}
+        came_from = origins(open_corpus(opened, source, named).folder, [document])
+        found = {**found, "document": document, **({"origin": came_from[document]} if document in came_from else {})}
     print_json(found) if as_json else print_where(found)
-
-
-def _expect_apart(option: str, path: Path, *others: Path | None) -> None:
-    """Raise UsageError where what is to be written would replace another file that the command was given."""
-    for other in others:
-        if other is not None and path.resolve() == other.resolve():
-            raise UsageError(f"expected a file of its own for {option}, found {path}, which the command also uses; choose another path")
-
-
-def _wanted(plan: Plan, source: str, corpus: str, document: int | None, tokens: str | None) -> range:
-    """Return the tokens that a person asked for; raises UsageError unless they were asked for in one way."""
-    from .samples import open_corpus
-
-    if (document is None) == (tokens is None):
-        raise UsageError(f"expected one of --document and --tokens, found {'neither' if document is None else 'both'}")
-    if document is not None:
-        first, length = open_corpus(plan, source, corpus).document(document)
-        return range(first, first + length)
-    begin, _, end = (tokens or "").partition(":")
-    # No corpus has 10^18 tokens, and Python refuses to read numbers of thousands of digits.
-    if not (begin.isdecimal() and end.isdecimal() and max(len(begin), len(end)) <= 18 and int(begin) <= int(end)):
-        raise UsageError(f"expected --tokens FIRST:LAST, two numbers in ascending order, found {(tokens or '')[:80]!r}")
-    return range(int(begin), int(end) + 1)
-
-
-def _checkpoint(path: Path) -> Any:
-    """Return the checkpoint in a file, of which only the form was looked at; raises CheckpointError."""
-    from ..errors import CheckpointError
-    from ..reference.canonical import read_json
-    from ..reference.schema import validate
-
-    state = read_json(path, CheckpointError)
-    validate(state, "checkpoint", str(path), CheckpointError)
-    return state

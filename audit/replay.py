@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..corpus.origins import origins
 from ..errors import RunLogError
 from ..reference.corpus import CorpusReader
 from ..reference.plan import Plan
 from .layout import place
-from .run_log import Record, expect_same_past, find_step
+from .log_lines import Record, expect_same_past, find_step
 from .samples import describe, open_corpus
 
 PREVIEW = 24
@@ -48,18 +49,26 @@ def replay(plan: Plan, log: Path, step: int, decoders: Callable[[CorpusReader], 
         for number, begin, count in zip(numbers.tolist(), begins.tolist(), counts.tolist(), strict=True):
             touched.setdefault((*key, number), []).append((span.first + begin, count))
     _expect_samples(record, Counter(row["source"] for row in rows), log)
-    documents = [_document(key, runs, corpora[key[:2]], decoders(corpora[key[:2]])) for key, runs in touched.items()]
+    came_from = {
+        key: origins(corpus.folder, [number for *name, number in touched if tuple(name) == key]) for key, corpus in corpora.items()
+    }
+    documents = [
+        _document(key, runs, corpora[key[:2]], decoders(corpora[key[:2]]), came_from[key[:2]].get(key[2])) for key, runs in touched.items()
+    ]
     documents.sort(key=lambda found: (-found["tokens"], found["source"], found["corpus"], found["document"]))
     return {**record, "undone": undone, "sources": _sources(rows, documents), "documents": documents, "rows": rows}
 
 
-def _document(key: tuple[str, str, int], runs: list[tuple[int, int]], corpus: CorpusReader, decode: Decode | None) -> dict[str, Any]:
+def _document(
+    key: tuple[str, str, int], runs: list[tuple[int, int]], corpus: CorpusReader, decode: Decode | None, origin: str | None
+) -> dict[str, Any]:
     first, length = min(runs)
     tokens = corpus.tokens(first, min(length, PREVIEW)).tolist()
     return {
         "source": key[0],
         "corpus": key[1],
         "document": key[2],
+        **({} if origin is None else {"origin": origin}),
         "tokens": sum(count for _, count in runs),
         "windows": len(runs),
         "first_token": first,

@@ -5,18 +5,14 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ..errors import OutputError, RunLogError, UsageError
-from ..reference.canonical import parse_json
 from ..reference.files import sync_folder, written
-from ..reference.plan import Plan
-from ..reference.schema import validate
-
-Record = dict[str, Any]
+from .log_lines import Record, check, parse, read, shown
 
 BLOCK = 1 << 16
 BEGINNINGS = (b'{"event"', b'{"step"')
@@ -66,7 +62,7 @@ class RunLog:
         if self._file < 0:
             raise OutputError(f"cannot write {self.path}: the log is closed; open it again")
         value = dict(record)
-        _check(value, f"a record for {self.path}")
+        check(value, f"a record for {self.path}")
         if "event" in value:
             self._expect_one_run(value)
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8") + b"\n"
@@ -121,7 +117,7 @@ class RunLog:
         whole = _end_of_last_line(self._file, size)
         if whole:
             begin = _end_of_last_line(self._file, whole - 1)
-            self._last_step = _parse(os.pread(self._file, whole - begin, begin), f"{self.path}, the last line")["step"]
+            self._last_step = parse(os.pread(self._file, whole - begin, begin), f"{self.path}, the last line")["step"]
         self.torn = size - whole
         if self.torn:
             if not whole:
@@ -158,7 +154,7 @@ class RunLog:
             return first if first["consumed"] == 0 else None
         while end:
             begin = _end_of_last_line(self._file, end - 1)
-            record = _parse(os.pread(self._file, end - begin, begin), f"{self.path}, byte {begin}")
+            record = parse(os.pread(self._file, end - begin, begin), f"{self.path}, byte {begin}")
             if record["consumed"] <= consumed:
                 return record if record["consumed"] == consumed else None
             end = begin
@@ -170,7 +166,7 @@ class RunLog:
         if start.strip(b"\0") and not any(known.startswith(start) or start.startswith(known) for known in BEGINNINGS):
             raise RunLogError(
                 f"{self.path}: expected a run log or no file, found one line that is no record, "
-                f"{_shown(start.decode('utf-8', 'backslashreplace'))}; choose another file"
+                f"{shown(start.decode('utf-8', 'backslashreplace'))}; choose another file"
             )
 
     def _cut_to(self, size: int) -> None:
@@ -180,91 +176,6 @@ class RunLog:
             # A line after a part of one would be a corrupt line in the middle; the part alone is a torn last one.
             os.close(self._file)
             self._file = -1
-
-
-def read(path: str | Path) -> Iterator[Record]:
-    """Yield the records of a log one by one, in the order of the file, without a torn last line; of lines with one `step` the last counts.
-
-    Raises RunLogError for any other line that is not a record, with its number, and for a file that cannot be read.
-    """
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.endswith(b"\n"):
-                    yield _parse(line, f"{path}, line {number}")
-    except OSError as reason:
-        raise RunLogError(f"cannot read the run log {path}: {reason.strerror or reason}; correct the path") from reason
-
-
-def find_step(path: str | Path, step: int) -> tuple[Record, bool]:
-    """Return the last record of `step`, and whether a later start from an earlier checkpoint undid it; one line at a time is in memory.
-
-    Raises RunLogError as `read` does, and where no line names the step.
-    """
-    found, undone = None, False
-    first, last = None, 0
-    for record in read(path):
-        if "event" in record:
-            undone = undone or (found is not None and record["step"] < step)
-            continue
-        first, last = min(first or record["step"], record["step"]), max(last, record["step"])
-        if record["step"] == step:
-            found, undone = record, False
-    if found is None:
-        held = f"steps between {first} and {last}" if first else "no step"
-        raise RunLogError(
-            f"expected a line of step {step} in the run log {path}, found {held}; give one of them, or the log of the run that served it"
-        )
-    return found, undone
-
-
-def expect_same_past(plan: Plan, record: Record, log: str | Path) -> None:
-    """Raise RunLogError unless the plan serves, up to the end of the step, what the step's line says; its future is free (C4.8)."""
-    consumed = record["consumed"]
-    if consumed > plan.length or plan.prefix_hash(consumed) != record["prefix_hash"]:
-        raise RunLogError(
-            f"step {record['step']} of {log} was served by plan {record['plan_hash']}, whose past up to position {consumed} "
-            f"is not that of this plan, {plan.plan_hash}; give that plan, or one amended from it"
-        )
-
-
-def _parse(line: bytes, where: str) -> Record:
-    try:
-        record = parse_json(line.decode("utf-8"))
-    except ValueError as reason:
-        raise RunLogError(
-            f"{where}: expected a record in JSON, found {_shown(line.decode('utf-8', 'backslashreplace'))} ({reason}); {ADVICE}"
-        ) from reason
-    try:
-        _check(record, where)
-    except RunLogError as reason:
-        raise RunLogError(f"{reason}; {ADVICE}") from None
-    found: Record = record
-    return found
-
-
-ADVICE = "restore the log from a copy, or take that line out"
-
-
-def _check(record: Any, where: str) -> None:
-    """Hold a record to its schema, and to what the schema cannot say: its step lies in the run and is shared evenly."""
-    try:
-        validate(record, "run_log", where, RunLogError)
-    except RunLogError as reason:
-        raise RunLogError(
-            f'{where}: expected a step\'s record or an event "opened" (formats.md, F5), found {_shown(str(record))}'
-        ) from reason
-    if "event" in record:
-        return
-    if record["batch_size"] > record["consumed"] or record["batch_size"] % (record["dp_size"] * record["micro_batch"]):
-        raise RunLogError(
-            f"{where}: expected a batch_size of at most consumed that dp_size * micro_batch divides, "
-            f"found {record['batch_size']}, {record['consumed']} and {record['dp_size']} * {record['micro_batch']}"
-        )
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def _end_of_last_line(file: int, size: int) -> int:

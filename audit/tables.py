@@ -89,12 +89,15 @@ def print_replay(found: dict[str, Any]) -> None:
     )
     keys = ("source", "samples", "tokens", "documents")
     print_table("sources", keys, [[source[key] for key in keys] for source in found["sources"]])
+    columns = ("source", "corpus", "document", "tokens", "windows")
+    said = any("origin" in document for document in found["documents"])
     print_table(
         "documents, by their tokens in this step",
-        ["source", "corpus", "document", "tokens", "windows", "preview"],
+        [*columns, *(["from"] if said else []), "preview"],
         [
             [
-                *(document[key] for key in ("source", "corpus", "document", "tokens", "windows")),
+                *(document[key] for key in columns),
+                *([printable(document.get("origin", ""))] if said else []),
                 printable(document["preview"]["text"])
                 if "text" in document["preview"]
                 else " ".join(map(str, document["preview"]["tokens"])),
@@ -109,10 +112,14 @@ def print_replay(found: dict[str, Any]) -> None:
 def print_where(found: dict[str, Any]) -> None:
     """Print every position that sees what was asked for, and what of it lies before the checkpoint."""
     positions = found["positions"]
-    what = f"document {found['document']}" if "document" in found else "tokens"
-    tokens = f", tokens {found['first_token']} to {found['last_token']}," if "first_token" in found else ", of no tokens,"
+    tokens = f"tokens {found['first_token']} to {found['last_token']}" if "first_token" in found else "of no tokens"
+    place = f"of corpus {found['corpus']} of source {found['source']}"
     samples = f"{len(positions)} sample{'s' * (len(positions) != 1)}"
-    typer.echo(f"{what} of corpus {found['corpus']} of source {found['source']}{tokens} stands in {samples} of the run")
+    if "document" in found:
+        origin = f" ({found['origin']})" if "origin" in found else ""
+        typer.echo(printable(f"document {found['document']}{origin} {place}, {tokens}, stands in {samples} of the run"))
+    else:
+        typer.echo(f"{tokens} {place} stand in {samples} of the run")
     if positions:
         print_samples("in order of service", positions, PLACE)
     if "consumed" in found:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..reference.plan import Plan
 from .layout import Layout, Place, place
-from .run_log import Record, expect_same_past, read
+from .log_lines import Record, expect_same_past, read
 from .samples import describe
 
 

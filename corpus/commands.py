@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, CorpusError, InputError
+from ..errors import CorpusError, InputError, OptionError, UsageError
+from .ending import ended_in_order
 
 Json = Annotated[bool, typer.Option("--json", help="Print the summary as JSON, for machines, and no progress.")]
 
@@ -59,8 +60,10 @@ def prepare(
     from .documents import Reading
     from .settings import Settings, available_cores, decimal
 
-    if eod is not None and (no_eod or not eod):
-        raise ConfigError(f"expected a token for --eod, or --no-eod, found {'both' if no_eod else 'an empty one'}")
+    if eod is not None and no_eod:
+        raise UsageError("expected a token for --eod, or --no-eod, found both; give one")
+    if eod == "":
+        raise OptionError("expected a token for --eod, found an empty one; name the token, or give --no-eod")
     settings = Settings(
         reading=Reading(text_field, invalid_utf8),
         globs=tuple(glob or ()),
@@ -71,7 +74,7 @@ def prepare(
         workers=available_cores() if workers is None else workers,
     )
     choice = work.TokenizerChoice(tokenizer, encoding, train_bpe, train_characters, "" if no_eod else eod)
-    with _progress(as_json) as progress:
+    with ended_in_order("interrupted; run it again to finish"), _progress(as_json) as progress:
         try:
             reports = work.prepare(out, choice, source, settings, force=force, progress=progress)
         except ModuleNotFoundError as reason:
@@ -79,7 +82,7 @@ def prepare(
     if as_json:
         typer.echo(json.dumps({"out": str(out), "sources": reports}, ensure_ascii=False))
     else:
-        _print_reports(out, reports)
+        _print_reports(out, reports, train_bpe)
 
 
 def verify(
@@ -95,8 +98,8 @@ def verify(
     from .verify import corpora_in, problems
 
     corpora = [corpus for folder in folders for corpus in corpora_in(folder)]
-    if disjoint and len(corpora) < 2:
-        raise ConfigError(f"expected at least two corpora for --disjoint, found {len(corpora)}")
+    if disjoint:
+        _expect_different(corpora)
     sizes = {corpus: sum(path.stat().st_size for path in corpus.glob("*.bin") if path.is_file()) for corpus in corpora}
     found: list[tuple[Path, str]] = []
     with _progress(as_json) as progress:
@@ -117,12 +120,13 @@ def verify(
     for _, problem in [] if as_json else found:
         typer.echo(problem)
     if found:
-        raise CorpusError(f"expected {len(corpora)} corpora as their manifests say, found {len(found)} problems; see the list")
+        held = "1 corpus as its manifest says" if len(corpora) == 1 else f"{len(corpora)} corpora as their manifests say"
+        raise CorpusError(f"expected {held}, found {len(found)} problem{'s' * (len(found) > 1)}; see the list")
     if shared:
         one = shared[0]
         raise CorpusError(
-            f"expected no document in two corpora, found {len(shared)}, the first being document {one['first_document']} of {one['first']} "
-            f"and {one['second_document']} of {one['second']}; drop it from one"
+            f"expected no document in two corpora, found {len(shared)}, the first being {_named(one, 'first')} and "
+            f"{_named(one, 'second')}; drop it from one"
         )
     if not as_json:
         for corpus, manifest in zip(corpora, documents, strict=True):
@@ -131,16 +135,37 @@ def verify(
             typer.echo(f"no document is in two of these {len(corpora)} corpora")
 
 
+def _expect_different(corpora: list[Path]) -> None:
+    """Raise UsageError unless there are two corpora to compare, and none of them is there twice."""
+    if len(corpora) < 2:
+        raise UsageError(f"expected at least two corpora for --disjoint, found {len(corpora)}; name another")
+    names: dict[Path, Path] = {}
+    for corpus in corpora:
+        if (other := names.setdefault(corpus.resolve(), corpus)) is not corpus:
+            raise UsageError(f"expected each corpus once for --disjoint, found {other} and {corpus}, which are one; take one out")
+
+
+def _named(shared: dict[str, Any], side: str) -> str:
+    origin = f" ({shared[f'{side}_origin']})" if f"{side}_origin" in shared else ""
+    return f"document {shared[f'{side}_document']}{origin} of {shared[side]}"
+
+
 def _shared(corpora: list[Path], sizes: dict[Path, int], progress: Callable[[str, int, int], None]) -> list[dict[str, Any]]:
     """Return which documents are in two of `corpora`."""
     from .disjoint import shared_documents
+    from .origins import origins
 
-    found = []
+    found: list[dict[str, Any]] = []
     for at, first in enumerate(corpora):
         for second in corpora[at + 1 :]:
             count = _Count(progress, f"{first.name} and {second.name}: comparing", sizes[first] + sizes[second])
-            for one, two in shared_documents(first, second, count):
-                found.append({"first": str(first), "first_document": one, "second": str(second), "second_document": two})
+            pairs = list(shared_documents(first, second, count))
+            from_first = origins(first, (one for one, _ in pairs))
+            from_second = origins(second, (two for _, two in pairs))
+            for one, two in pairs:
+                entry = {"first": str(first), "first_document": one, "second": str(second), "second_document": two}
+                entry |= {"first_origin": from_first[one]} if one in from_first else {}
+                found.append(entry | ({"second_origin": from_second[two]} if two in from_second else {}))
     return found
 
 
@@ -176,7 +201,7 @@ def _progress(as_json: bool) -> Iterator[Callable[[str, int, int], None]]:
         yield move
 
 
-def _print_reports(out: Path, reports: list[dict[str, Any]]) -> None:
+def _print_reports(out: Path, reports: list[dict[str, Any]], train_bpe: int | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -190,6 +215,11 @@ def _print_reports(out: Path, reports: list[dict[str, Any]]) -> None:
             figures = [f"{corpus[key]:,}" for key in ("documents", "tokens", "shards")]
             table.add_row(name, *figures, corpus["dtype"], dropped if corpus["name"] == report["source"] else "")
     Console().print(table)
+    ids = reports[0]["inputs"]["tokenizer"]["vocab_size"]
+    if train_bpe is not None and ids < train_bpe:
+        typer.echo(
+            f"{out / 'tokenizer.json'}: {ids:,} ids of the {train_bpe:,} that were asked for; there is no more to learn from the text"
+        )
     for report in reports:
         for note in _notes(out, report):
             typer.echo(f"{report['source']}: {note}")

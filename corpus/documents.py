@@ -169,7 +169,8 @@ class _Decoded:
                 raise _NotUtf8Error from reason
             if self._invalid == "refuse":
                 raise InputError(
-                    f"{self._where} is not UTF-8 text at byte {at}; convert it, leave it out, or choose --invalid-utf8 replace or skip"
+                    f"{self._where} is not UTF-8 text at byte {at}; convert it, leave it out (--glob says which files to read), or choose "
+                    "--invalid-utf8 replace or skip"
                 ) from reason
             lenient = codecs.getincrementaldecoder("utf-8")("replace")
             lenient.setstate(state)

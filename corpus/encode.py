@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -138,8 +139,16 @@ def _start(job: Job) -> None:
     global _work
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the processes are the parallelism
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGTERM, _leave_soon)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     _work = job.tokenizer.open(), job
+
+
+def _leave_soon(number: int, frame: FrameType | None) -> None:
+    # Sent to all processes of a job at once: the parent ends in order, and takes a worker that is gone before it for a lost one.
+    timer = threading.Timer(1, os._exit, (128 + number,))
+    timer.daemon = True
+    timer.start()
 
 
 def _leave_with_parent() -> None:

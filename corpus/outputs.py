@@ -5,13 +5,16 @@ where it is, both are finished. What lies there without it is redone, where it i
 """
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, CorpusError
-from ..reference.files import sync_folder, write_whole
+from ..errors import ConfigError, CorpusError, UsageError
+from ..reference.files import sync_folder, write_whole, written
 from ..reference.manifest import MANIFEST, Manifest
 from .settings import HOLDOUT
+from .sources import Source
 from .write import REPORT, clear_unfinished
 
 FORMAT = {"format": "fivepoint-prepare-report", "version": 1}
@@ -79,3 +82,36 @@ class Output:
             return None
         ours = isinstance(report, dict) and report.get("format") == FORMAT["format"] and report.get("source") == self.name
         return report if ours else None
+
+
+def expect_apart(out: Path, sources: Sequence[Source]) -> None:
+    """Raise UsageError where what is written would be read as a source by the next run, or would come to lie among a source's files."""
+    out = out.resolve()
+    corpora = [out / f"{source.name}{suffix}" for source in sources for suffix in ("", HOLDOUT)]
+    for source in sources:
+        path = source.path.resolve()
+        if path.is_dir() and out.is_relative_to(path):
+            raise UsageError(
+                f"expected --out outside the folders that are read, found {out} in source {source.name}, {path}; choose another"
+            )
+        for corpus in corpora:
+            if path.is_relative_to(corpus):
+                raise UsageError(
+                    f"expected sources outside the corpora that are written, found source {source.name}, {path}, in {corpus}; choose "
+                    "another --out"
+                )
+
+
+@contextmanager
+def folder_for(out: Path) -> Iterator[None]:
+    """Make the folder `out` for the block; where the block fails, each folder that was made for it and is empty goes again."""
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    with written(out):
+        out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # one that is not empty stays
+            for folder in missing:
+                folder.rmdir()
+        raise

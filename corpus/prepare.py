@@ -7,19 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError
-from ..reference.files import written
+from ..errors import ConfigError, InputError, UsageError
 from ..reference.manifest import Manifest
 from .cut import exact_joints
 from .documents import Part, read_parts
 from .encode import Job, Pool, workers_of
 from .lock import locked
-from .outputs import FORMAT, Output
+from .outputs import FORMAT, Output, expect_apart, folder_for
 from .settings import HOLDOUT, Settings
 from .sort_out import SortOut, Tally
 from .sources import Source, parse_sources
 from .tokenizer import EOD_NAMES, Encoder, TokenizerFile, find_eod
-from .write import CorpusWriter
+from .write import DOCUMENTS, CorpusWriter
 
 Progress = Callable[[str, int, int], None]  # (what is done, bytes done, bytes in all)
 
@@ -44,15 +43,17 @@ def prepare(
     """Make a corpus in the folder `out` from each of `sources` ("NAME=PATH"), and return their reports.
 
     A source that is finished is reused if it was made from the same inputs, and refused otherwise, unless `force` is set.
-    Raises ConfigError for settings that do not fit, InputError for inputs that cannot be used, CorpusError where a folder of
-    output holds other files, OutputError where one cannot be written; no half-written corpus stays.
+    Raises ConfigError for settings that do not fit, UsageError for options that do not go together, InputError for inputs that cannot
+    be used, CorpusError where a folder of output holds other files, OutputError where one cannot be written; no half-written corpus
+    stays, and no folder that would be empty.
     """
     if (choice.path is None) == (choice.train_bpe is None):
-        raise ConfigError("expected either --tokenizer FILE or --train-bpe N, found " + ("both" if choice.path else "none"))
+        raise UsageError("expected either --tokenizer FILE or --train-bpe N, found " + ("both" if choice.path else "none") + "; give one")
+    if choice.encoding is not None and choice.path is None:
+        raise UsageError("expected --encoding beside --tokenizer, found --train-bpe; leave --encoding out")
     found = parse_sources(sources, list(settings.globs), HOLDOUT)
-    with written(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with locked(out):
+    expect_apart(out, found)
+    with folder_for(out), locked(out):
         for leftover in out.glob(".tokenizer*.tmp"):
             leftover.unlink()
         fingerprints = _fingerprints(found, progress)
@@ -80,7 +81,7 @@ def _tokenizer(
 
     # Training takes minutes: what would be refused after it is refused now.
     if choice.eod not in {None, "", EOD_NAMES[0]}:
-        raise ConfigError(f"expected documents of a trained BPE to end with {EOD_NAMES[0]}, found --eod {choice.eod}; leave it out")
+        raise UsageError(f"expected documents of a trained BPE to end with {EOD_NAMES[0]}, found --eod {choice.eod}; leave it out")
     finished = [source.name for source in sources if Output(out, source.name).finished()]
     if finished and not force and not (out / FILE).exists():
         raise ConfigError(
@@ -147,8 +148,8 @@ class _Run:
             tally = sort_out.tally
             if not tally.kept:
                 raise InputError(_nothing_kept(source, tally))
-            sort_out.dropped.finish()
             writers = [train] if holdout is None or not tally.held_out else [holdout, train]
+            sort_out.finish(writers)
             report = {
                 **FORMAT,
                 "source": source.name,
@@ -196,6 +197,7 @@ def _figures(manifest: Manifest) -> dict[str, Any]:
         "dtype": manifest.dtype,
         "tokens": manifest.tokens,
         "documents": manifest.documents,
+        "origins": DOCUMENTS,
         "shards": len(manifest.shards),
         "manifest_hash": manifest.manifest_hash,
     }

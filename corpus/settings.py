@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import OptionError
 from .cut import PIECE
 from .documents import Reading
 from .write import SHARD_BYTES
@@ -29,16 +29,20 @@ class Settings:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a setting outside its range."""
+        """Raise OptionError for a setting outside its range."""
         if self.reading.invalid_utf8 not in {"refuse", "replace", "skip"}:
-            raise ConfigError(f"expected --invalid-utf8 refuse, replace or skip, found {self.reading.invalid_utf8}")
+            raise OptionError(f"expected --invalid-utf8 refuse, replace or skip, found {self.reading.invalid_utf8}; choose one")
         if self.min_unique_lines > 1:
-            raise ConfigError(f"expected --min-unique-lines from 0 to 1, found {self.min_unique_lines}")
+            raise OptionError(
+                f"expected --min-unique-lines from 0 to 1, found {float(self.min_unique_lines):g}; give a share of lines, such as 0.3"
+            )
         if self.holdout >= 1:
-            raise ConfigError(f"expected --holdout from 0 to below 1, found {self.holdout}")
+            raise OptionError(
+                f"expected --holdout from 0 to below 1, found {float(self.holdout):g}; give a share of documents, such as 0.01"
+            )
         for name, value, least in (("seed", self.seed, 0), ("shard-bytes", self.shard_bytes, 1), ("workers", self.workers, 1)):
             if not least <= value < 1 << 64:
-                raise ConfigError(f"expected --{name} of at least {least} and below 2^64, found {value}")
+                raise OptionError(f"expected --{name} of at least {least} and below 2^64, found {value}; correct it")
 
     def to_json(self) -> dict[str, Any]:
         """Return what decides the output, fractions as text, for the report."""
@@ -65,9 +69,9 @@ def chosen(key: bytes, share: Fraction) -> bool:
 
 
 def decimal(text: str, option: str) -> Fraction:
-    """Return the decimal number `text` exactly; raises ConfigError, naming the option, for anything else."""
+    """Return the decimal number `text` exactly; raises OptionError, naming the option, for anything else."""
     if not _DECIMAL.fullmatch(text):
-        raise ConfigError(f"expected a decimal number such as 0.01 for {option}, found {text!r}")
+        raise OptionError(f"expected a decimal number such as 0.01 for {option}, found {text!r}; correct it")
     return Fraction(text)
 
 

@@ -16,6 +16,7 @@ from ..reference.files import NewFile, written
 from .documents import Part
 from .encode import Encoded
 from .lines import LineCounter
+from .origins import Origins
 from .settings import Settings
 from .write import DROPPED, CorpusWriter
 
@@ -51,6 +52,7 @@ class SortOut:
         self.tally = Tally()
         self.dropped = NewFile(train.folder / DROPPED)
         self._settings, self._train, self._holdout = settings, train, holdout
+        self._origins = {writer.name: Origins(writer.folder) for writer in (train, holdout) if writer is not None}
         self._eod = np.array([] if eod_id is None else [eod_id], dtype=np.uint32)
         self._long: _LongDocument | None = None
 
@@ -72,10 +74,18 @@ class SortOut:
             self._long = None
 
     def discard(self) -> None:
-        """Let go of what a document that did not end, or an unfinished list, holds on disk."""
+        """Let go of what a document that did not end, or unfinished lists, hold on disk."""
         if self._long is not None:
             self._long.close()
         self.dropped.discard()
+        for origins in self._origins.values():
+            origins.discard()
+
+    def finish(self, writers: list[CorpusWriter]) -> None:
+        """Write the list of what was dropped, and where the documents of the corpora of `writers` came from."""
+        self.dropped.finish()
+        for writer in writers:
+            self._origins[writer.name].finish()
 
     def _decide(self, part: Part, tokens: "_Whole | _LongDocument", digest: bytes, lines: tuple[int, int]) -> None:
         self.tally.documents += 1
@@ -93,6 +103,7 @@ class SortOut:
             self.tally.held_out += held_out
             self.tally.kept += not held_out
             writer.add_parts(chain(tokens.parts(), [self._eod]), tokens.size + self._eod.size)
+            self._origins[writer.name].add(part.document)
 
     def _drop(self, part: Part, reason: str, **figures: int) -> None:
         self.tally.dropped[reason] += 1

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import ConfigError, InputError
+from ..errors import InputError, OptionError, UsageError
 from ..reference.canonical import digest
 from .write import check_name
 
@@ -42,10 +42,11 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Source:
-    """What one `--source` names: files in order."""
+    """What one `--source` names: files in order, and the path that it named."""
 
     name: str
     files: tuple[InputFile, ...]
+    path: Path
 
     @cached_property
     def bytes(self) -> int:
@@ -77,7 +78,7 @@ def input_file(path: Path, label: str) -> InputFile:
 def parse_sources(arguments: list[str], globs: list[str], suffix: str = "") -> list[Source]:
     """Return the sources that `NAME=PATH` arguments name; `suffix` added to a name names its second corpus.
 
-    Raises ConfigError for a malformed or duplicate name and for a file in two sources, InputError where nothing is found.
+    Raises OptionError for a malformed name, UsageError for a name or a file in two sources, InputError where nothing is found.
     """
     sources: list[Source] = []
     names: set[str] = set()
@@ -85,40 +86,47 @@ def parse_sources(arguments: list[str], globs: list[str], suffix: str = "") -> l
     for argument in arguments:
         name, equals, path = argument.partition("=")
         if not equals or not path:
-            raise ConfigError(f"expected --source NAME=PATH, found {argument!r}")
-        check_name(name + suffix)
+            raise OptionError(f"expected --source NAME=PATH, found {argument!r}; name the source, such as web={argument or 'texts/web'}")
+        check_name(name, spare=len(suffix))
         for taken in dict.fromkeys((name, name + suffix)):
             if taken in names:
-                raise ConfigError(f"expected each corpus name once, found {taken!r} twice; put its files in one folder")
+                raise UsageError(f"expected each corpus name once, found {taken!r} twice; put its files in one folder")
             names.add(taken)
-        source = Source(name, tuple(_files(Path(path), name, globs)))
+        source = Source(name, tuple(_files(Path(path), name, globs)), Path(path))
         for file in source.files:
             other = owners.setdefault(file.path.resolve(), name)
             if other != name:
-                raise ConfigError(f"expected each file in one source, found {file.path} in {other} and in {name}")
+                raise UsageError(f"expected each file in one source, found {file.path} in {other} and in {name}; take it out of one")
         sources.append(source)
     if not sources:
-        raise ConfigError("expected at least one --source NAME=PATH, found none")
+        raise UsageError("expected at least one --source NAME=PATH, found none; name one")
     return sources
 
 
 def _files(path: Path, name: str, globs: list[str]) -> Iterator[InputFile]:
     if not path.exists():
-        raise InputError(f"expected a file or folder for source {name}, found nothing at {path}")
+        raise InputError(f"expected a file or folder for source {name}, found nothing at {path}; correct the path")
     if path.is_file():
+        _expect_utf8(path.name, path.parent)
         yield input_file(path, path.name)
         return
     found = sorted(_walk(path), key=lambda label: os.fsencode(label))
     wanted = [label for label in found if not globs or any(fnmatch(label, glob) for glob in globs)]
     if not wanted:
         matching = f" that match {' or '.join(globs)}" if globs else ""
-        raise InputError(f"expected files{matching} for source {name}, found none in {path}")
+        raise InputError(
+            f"expected files{matching} for source {name}, found none in {path}; correct the path{' or --glob' if globs else ''}"
+        )
     for label in wanted:
-        try:
-            label.encode()
-        except UnicodeEncodeError as reason:
-            raise InputError(f"expected file names in UTF-8 in {path}, found {label!r}; rename the file") from reason
+        _expect_utf8(label, path)
         yield input_file(path / label, label)
+
+
+def _expect_utf8(label: str, folder: Path) -> None:
+    try:
+        label.encode()
+    except UnicodeEncodeError as reason:
+        raise InputError(f"expected file names in UTF-8 in {folder}, found {label!r}; rename the file") from reason
 
 
 def _walk(folder: Path) -> Iterator[str]:

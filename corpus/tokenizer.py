@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import FivepointError, InputError
+from ..reference.guess import seems
 from ..reference.manifest import Tokenizer
 
 # looked for in this order: the first are ends of documents, the later ones ends of sequences
@@ -67,14 +68,17 @@ class TokenizerFile:
         except Exception as reason:  # each library raises its own kinds
             raise InputError(
                 f"expected a tokenizer in {self.name} (tokenizers JSON, tiktoken ranks or description, tekken, or a "
-                f"sentencepiece model), found something else: {' '.join(str(reason).split()) or type(reason).__name__}"
+                f"sentencepiece model), found {_found(self.data, reason)}; give one of these"
             ) from reason
         if not encoder.vocab_size:
-            raise InputError(f"expected a tokenizer in {self.name}, found no token")
+            raise InputError(f"expected a tokenizer in {self.name}, found no token; give another file")
         return encoder
 
     def _open(self) -> Encoder:
         value = _json(self.data)
+        kind = "tokenizers JSON" if "model" in value else "a description" if "pat_str" in value else "tekken" if "config" in value else ""
+        if self.encoding and kind:
+            raise InputError(f"expected --encoding beside a file of ranks, found {kind}, which needs none; leave --encoding out")
         if "model" in value:
             from .hugging_face import HuggingFace
 
@@ -108,6 +112,16 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as reason:
         raise InputError(f"cannot read the tokenizer {path}: {reason.strerror or reason}; give its file") from reason
+
+
+def _found(data: bytes, reason: Exception) -> str:
+    """Say what a file is that no library takes."""
+    kind = seems(data)
+    if kind and kind != "JSON":
+        return f"what seems to be {kind}"
+    # sentencepiece names the line of its own source; what it means is that it cannot read the file.
+    text = " ".join(str(reason).split()) or type(reason).__name__
+    return "something else" if text.startswith("INTERNAL:") else f"something else: {text}"
 
 
 def _json(data: bytes) -> dict[str, Any]:

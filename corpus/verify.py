@@ -59,7 +59,7 @@ def problems(folder: Path, progress: Progress = lambda _: None) -> Iterator[str]
 
 def _check_names(folder: Path) -> None:
     """Raise CorpusError where the manifest names a shard by a path."""
-    value = read_json(folder / MANIFEST, CorpusError)
+    value = read_json(folder / MANIFEST, CorpusError, "manifest")
     shards = value.get("shards") if isinstance(value, dict) else None
     for shard in shards if isinstance(shards, list) else ():
         name = shard.get("file") if isinstance(shard, dict) else None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ConfigError, CorpusError, InputError
+from ..errors import ConfigError, CorpusError, InputError, OptionError
 from ..reference.files import NewFile, sync_folder, write_whole, written
 from ..reference.manifest import MANIFEST, Manifest, Shard, Tokenizer
 from ..reference.schema import validate
@@ -22,6 +22,7 @@ SHARD_BYTES = 256 << 20
 UINT16_IDS = 1 << 16
 REPORT = "report.json"
 DROPPED = "dropped.jsonl"
+DOCUMENTS = "documents.jsonl"
 TEMPORARY = re.compile(r"\.(.+)\.[^.]+\.tmp")
 NAME = re.compile(r"[^./\\\x00-\x1f][^/\\\x00-\x1f]*")
 NAME_BYTES = 200
@@ -54,7 +55,7 @@ class CorpusWriter:
     ) -> None:
         """Begin the corpus `name`; `dtype` is the smallest that holds the vocabulary where none is given.
 
-        Raises ConfigError for a bad name or too small a dtype, CorpusError where the folder holds other files.
+        Raises ConfigError (OptionError) for a bad name or too small a dtype, CorpusError where the folder holds other files.
         """
         check_name(name)
         self.folder, self.name, self.vocab_size, self.tokenizer, self.eod_id = (
@@ -198,12 +199,12 @@ class _OpenShard:
         self._file.discard()
 
 
-def check_name(name: str) -> None:
-    """Raise ConfigError unless `name` can name a corpus, and so its folder and its shards."""
-    if not NAME.fullmatch(name) or len(name.encode("utf-8", "replace")) > NAME_BYTES:
-        raise ConfigError(
-            f"expected a corpus name of at most {NAME_BYTES} bytes that does not begin with a dot and has no slash, "
-            f"backslash or control character, found {name!r}"
+def check_name(name: str, spare: int = 0) -> None:
+    """Raise OptionError unless `name` can name a corpus, and so its folder and its shards, with `spare` bytes for what is added to it."""
+    if not NAME.fullmatch(name) or len(name.encode("utf-8", "replace")) > NAME_BYTES - spare:
+        raise OptionError(
+            f"expected a corpus name of at most {NAME_BYTES - spare} bytes that does not begin with a dot and has no slash, "
+            f"backslash or control character, found {name!r}; choose another"
         )
 
 
@@ -212,7 +213,7 @@ def clear_unfinished(folder: Path, name: str) -> None:
 
     Raises CorpusError, and removes nothing, where a manifest or any other file is there.
     """
-    ours = re.compile(rf"{re.escape(name)}-\d{{5}}\.(bin|idx\.npy)|{re.escape(REPORT)}|{re.escape(DROPPED)}")
+    ours = re.compile(rf"{re.escape(name)}-\d{{5}}\.(bin|idx\.npy)|{'|'.join(map(re.escape, (REPORT, DROPPED, DOCUMENTS)))}")
     found = sorted(folder.iterdir())
     for path in found:
         if path.name == MANIFEST:

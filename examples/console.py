@@ -3,7 +3,8 @@
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 WIDTH = 140
@@ -24,19 +25,27 @@ def say_command(command: Sequence[object]) -> None:
     say("$ " + shlex.join(str(part).replace(here, "") for part in command))
 
 
-def run(*command: object, expected: Sequence[int] = (0,), lines: int | None = None) -> int:
-    """Print a command, run it, print what it prints (of that the first `lines` only), and return its exit code; raises CommandError."""
+def run(*command: object, expected: Sequence[int] = (0,), rows: int | None = None) -> int:
+    """Print a command, run it, print its output (of each table the first `rows` only), and return its exit code; raises CommandError."""
     parts = [str(part) for part in command]
     say_command(parts)
-    done = subprocess.run(parts, stdout=subprocess.PIPE if lines else None, text=True)
-    if lines:
-        printed = [line[:WIDTH] for line in done.stdout.splitlines()]
-        say("\n".join(printed[:lines]) + f"\n  ... and {len(printed) - lines} more lines" * (len(printed) > lines))
+    done = subprocess.run(parts, stdout=subprocess.PIPE if rows else None, text=True)
+    if rows:
+        say("\n".join(first_rows(done.stdout.splitlines(), rows)))
     if done.returncode not in expected:
         raise CommandError(
             f"expected exit code {' or '.join(map(str, expected))} of this command, found {done.returncode}: {shlex.join(parts)}"
         )
     return done.returncode
+
+
+def first_rows(printed: Sequence[str], most: int) -> Iterator[str]:
+    """Yield the lines of tables, cut to WIDTH, without the rows of each that come after the first `most`; how many those are is said."""
+    for in_table, lines in groupby(printed, lambda line: line.startswith("  ") and not line.isspace()):
+        found = [line[:WIDTH].rstrip() for line in lines]
+        yield from found[:most] if in_table else found
+        if in_table and len(found) > most:
+            yield f"  ... and {len(found) - most} more rows"
 
 
 def output(*command: object) -> bytes:

@@ -111,7 +111,7 @@ class Demo:
 
     def prefetched(self) -> str:
         """Train with the first planted fault, killed and resumed like the honest run; return what the proof reports."""
-        say(f"A loader {FAULTS['prefetched']}:")
+        say(f"A loader {FAULTS['prefetched']}; NOT PROVEN is what must come out:")
         run = self.out / "sabotaged-prefetched"
         self.train(run, 2, 4, 8, kill_at=13, sabotage="prefetched")
         self.train(run, 4, 3, 8, stop_at=16, sabotage="prefetched")
@@ -119,7 +119,7 @@ class Demo:
 
     def cursors(self) -> str:
         """Train with the second planted fault, past a change of the mixture; return what the proof reports."""
-        say(f"\nA loader {FAULTS['cursors']}:")
+        say(f"\nA loader {FAULTS['cursors']}; NOT PROVEN is what must come out:")
         run = self.out / "sabotaged-cursors"
         self.train(run, 3, 4, 8, stop_at=24, sabotage="cursors")
         return self.reported(run, REPORTS["cursors"])
@@ -129,6 +129,7 @@ class Demo:
         problems = self.prove(run)["problems"]
         if not problems or not problems[0].startswith(expected):
             raise DemoError(f"expected the proof to report {expected!r}, found {problems[:1] or 'nothing'}")
+        say("(As expected: the fault was planted, and the proof names where it begins.)")
         return str(problems[0])
 
     def replay(self, run: Path, step: int) -> dict[str, Any]:
@@ -143,7 +144,7 @@ class Demo:
             "--tokenizer",
             self.out / "corpus" / "tokenizer.json",
         )
-        console.run(*command, lines=30)
+        console.run(*command, rows=8)
         say("The same for a machine, to look each document up in the text it was cut from:")
         found: dict[str, Any] = json.loads(console.output(*command, "--json"))
         return found

@@ -37,7 +37,10 @@ class Attempt:
 
 @dataclass
 class Proof:
-    """What was found. Nothing is proven while `problems` is not empty."""
+    """What was found. Nothing is proven while `problems` is not empty.
+
+    `compared_again` micro-batches are of steps that were lost, `unfinished` of them of steps that nobody committed before a kill.
+    """
 
     attempts: list[Attempt]
     steps: int = 0
@@ -45,6 +48,7 @@ class Proof:
     redone: list[int] = field(default_factory=list)
     compared: int = 0
     compared_again: int = 0
+    unfinished: int = 0
     tokens: int = 0
     problems: list[str] = field(default_factory=list)
 
@@ -70,6 +74,7 @@ def prove(expected: Expected, run: Path) -> Proof:
                 seen[positions.start : positions.stop] += 1
             elif counts.get(step) is not attempt:
                 proof.compared_again += 1
+                proof.unfinished += step not in attempt.committed
     _check_run_log(expected, counts, proof)
     _check_missing(expected, attempts, lines, proof)
     _check_coverage(seen, proof)
@@ -181,13 +186,16 @@ def report(expected: Expected, proof: Proof) -> str:
         f"- all {proof.compared:,} micro-batches ({proof.tokens:,} tokens) that entered the model on any rank had the SHA-256 that plan "
         "and shards give",
         f"- the {proof.steps} steps that count trained on each of the positions 0 to {proof.consumed - 1} exactly once, and on no other",
+        "- what entered the model is what the logs of its ranks say, which the trainer itself writes, a line just before it trains on a "
+        "micro-batch: one that logs other tensors than it trains on would not be found out",
         "- which window stands at a position is asked of fivepoint.reference, the one part that loader and proof share: spec/vectors hold "
         "it to the specification, and independent code in tests/ gives the same",
     ]
     if proof.redone:
+        killed = f", {proof.unfinished} of them of a step that was not committed before the kill," if proof.unfinished else ""
         text.append(
             f"- steps {proof.redone[0]} to {proof.redone[-1]} were committed, lost and redone; the {proof.compared_again} micro-batches "
-            "lost are those of the plan too"
+            f"lost{killed} are those of the plan too"
         )
     return "\n".join(text)
 

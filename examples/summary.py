@@ -36,11 +36,14 @@ def summary(out: Path, proof: dict[str, Any], reports: dict[str, str], replayed:
         f"Killed: rank 1, with SIGKILL, in step {killed}. Steps {proof['redone'][0]} to {proof['redone'][-1]}, committed after the newest "
         "checkpoint, were lost and trained again on another number of ranks, with the same samples.",
         f"Compared: all {proof['compared']:,} micro-batches that entered the model on any rank, the {proof['compared_again']} lost ones "
-        "included. Each had the SHA-256 that a separate process computed from the plan and the shards, without the loader.",
+        f"included, {proof['unfinished']} of these of step {killed}, which was not committed. "
+        "Each had the SHA-256 that a separate process computed from the plan and the shards, without the loader.",
         f"Covered: each of the positions 0 to {proof['consumed'] - 1:,} exactly once in the steps that count, and no other.",
         *(f"Sabotaged: a loader {FAULTS[fault]} was reported at {report}." for fault, report in reports.items()),
         f"Replayed: step {replayed['step']}, from the plan and the run log alone, to {len(origins)} documents, each found again in the "
         f"text it was cut from, such as {origins[0]}.",
+        "Taken on trust: that the trainer tells the truth. What entered the model is known from the logs of its ranks, which it writes "
+        "itself (train.py hashes each micro-batch just before it trains on it).",
         "Not proven, because it does not hold: that the weights are those of a run without a kill. Floating-point sums over 4 ranks are "
         "added up in another order than over 2. The data does not depend on that.",
     ]

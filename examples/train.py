@@ -9,8 +9,11 @@ sum of gradients over four ranks is added up in another order than one over two,
 import argparse
 import json
 import os
+import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -20,12 +23,15 @@ from rank_log import RankLog, digest
 from sabotage import FAULTS
 from torch import Tensor
 
-from fivepoint.audit.run_log import RunLog, read
+from fivepoint.audit.log_lines import read
+from fivepoint.audit.run_log import RunLog
 from fivepoint.errors import FivepointError
 from fivepoint.reference.batch import open_corpora
 from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
 from fivepoint.trainers.torch import TorchLoader, TorchStep, load_checkpoint, save_checkpoint
+
+Result = TypeVar("Result")
 
 
 class Trainer:
@@ -95,20 +101,48 @@ def count_openings(run_log: Path) -> int:
     return sum("event" in record for record in read(run_log))
 
 
+def opened(options: argparse.Namespace, rank: int, dp_size: int) -> tuple[Plan, int, dict[str, Tensor], dict[str, Any] | None]:
+    """Return the plan, the vocabulary's size, and the newest checkpoint's tensors and state, none where there is none.
+
+    Raises FivepointError where one of them, or this number of ranks, would be refused: before anything is written.
+    """
+    plan = Plan.load(options.plan)
+    vocabulary = max(corpus.manifest.vocab_size for corpus in open_corpora(plan).values())
+    tensors, state = {}, None
+    if path := newest_checkpoint(options.out / "checkpoints"):
+        tensors, state = load_checkpoint(path)
+    if options.sabotage:
+        state = FAULTS[options.sabotage](plan, state)
+    Loader(plan, rank, dp_size, options.micro_batch, checkpoint=state).close()
+    return plan, vocabulary, tensors, state
+
+
+def on_all_ranks(work: Callable[[], Result], rank: int, dp_size: int) -> Result:
+    """Return what `work` gives; where a rank is refused something all of them end, and rank 0 alone says what, once."""
+    result, said, refusals = None, "", [""] * dp_size
+    try:
+        result = work()
+    except FivepointError as reason:
+        said = str(reason)
+    dist.all_gather_object(refusals, said)
+    if any(refusals):
+        if rank == 0:
+            ranks = ", ".join(str(number) for number, each in enumerate(refusals) if each)
+            print(f"train.py, rank{'s' * (', ' in ranks)} {ranks}: {'; '.join(dict.fromkeys(filter(None, refusals)))}", file=sys.stderr)
+        raise SystemExit(1)
+    return cast(Result, result)
+
+
 def train(options: argparse.Namespace, rank: int, dp_size: int) -> None:
     """Train from the newest checkpoint, or from the beginning, to the end of the plan or to `--stop-at`."""
     device = torch.device("cuda", rank % torch.cuda.device_count()) if torch.cuda.is_available() else torch.device("cpu")
-    plan = Plan.load(options.plan)
-    vocabulary = max(corpus.manifest.vocab_size for corpus in open_corpora(plan).values())
+    plan, vocabulary, tensors, state = on_all_ranks(lambda: opened(options, rank, dp_size), rank, dp_size)
     trainer = Trainer(build(Config(vocabulary, plan.phases[0].seq_len), plan.seed % 2**63).to(device), options.peak_rate)
-    checkpoints = options.out / "checkpoints"
-    state = None
-    if path := newest_checkpoint(checkpoints):
-        tensors, state = load_checkpoint(path, device)
-        trainer.load(tensors)
-    if options.sabotage:
-        state = FAULTS[options.sabotage](plan, state)
+    if tensors:
+        trainer.load({name: tensor.to(device) for name, tensor in tensors.items()})
 
+    checkpoints = options.out / "checkpoints"
+    checkpoints.mkdir(parents=True, exist_ok=True)
     run_log = options.out / "run_log.jsonl"
     log = RunLog(run_log).write if rank == 0 else None
     loader = TorchLoader(Loader(plan, rank, dp_size, options.micro_batch, checkpoint=state, log=log), device)
@@ -149,8 +183,10 @@ def main() -> None:
         "--sabotage", choices=sorted(FAULTS), help="plant a fault in the loader (sabotage.py), to see that prove.py reports it"
     )
     options = parser.parse_args()
+    if "RANK" not in os.environ:
+        command = "torchrun --standalone --nproc-per-node=2 examples/train.py PLAN --out FOLDER"
+        parser.exit(2, f"train.py: expected to be started by torchrun, found no RANK in the environment; run {command}\n")
     die_with_parent()
-    (options.out / "checkpoints").mkdir(parents=True, exist_ok=True)
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     try:
         train(options, dist.get_rank(), dist.get_world_size())

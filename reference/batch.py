@@ -1,7 +1,7 @@
 """What a rank trains on: micro-batches read by position, and the step that hands them out (D0; C2.6)."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,13 @@ def open_corpus(plan: Plan, source: Source, corpus: Corpus) -> CorpusReader:
     # Positions are resolved by the plan's numbers: one that was changed by hand would serve other windows without a sound.
     found = Corpus(reader.manifest.name, reader.manifest.manifest_hash, reader.manifest.content_hash, reader.manifest.tokens)
     if found != corpus:
-        raise CorpusError(f"{reader.folder}: expected {corpus} as the plan says, found {found} in its manifest; compile the plan again")
+        pairs = [(field.name, getattr(corpus, field.name), getattr(found, field.name)) for field in fields(Corpus)]
+        differs = [(f"{name} {planned}", f"{name} {held}") for name, planned, held in pairs if planned != held]
+        expected, held = (" and ".join(side) for side in zip(*differs, strict=True))
+        raise CorpusError(
+            f"{reader.folder}: expected {expected}, as the plan says of corpus {corpus.name!r} of source {source.name!r}, found {held} in "
+            "its manifest; compile the plan again"
+        )
     return reader
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FivepointError
+from .guess import KIND, advice, seems
 
 
 def canonical(value: Any) -> bytes:
@@ -22,20 +23,25 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def read_json(path: Path, error: type[FivepointError]) -> Any:
-    """Return the JSON value in the file at `path`.
+def read_json(path: Path, error: type[FivepointError], wanted: str = "") -> Any:
+    """Return the JSON value in the file at `path`, which should hold what the schema `wanted`, if one is named, describes.
 
     Floats, null, duplicate keys and what is not UTF-8 are refused here, because nothing that has a hash may hold them.
-    Raises `error` with the file, and the line where there is one.
+    Raises `error` with the file, the line where there is one, and what the file seems to be where it is of another kind.
     """
     try:
-        return parse_json(path.read_bytes().decode("utf-8"))
+        data = path.read_bytes()
     except OSError as reason:
-        raise error(f"cannot read {path}: {reason.strerror or reason}") from reason
-    except UnicodeDecodeError as reason:
-        raise error(f"{path} is not UTF-8 text (byte {reason.start}); write it again, or restore it from a copy") from reason
+        raise error(f"cannot read {path}: {reason.strerror or reason}; {advice(wanted)}") from reason
+    try:
+        return parse_json(data.decode("utf-8"))
     except ValueError as reason:
-        raise error(f"{path} is not valid JSON: {reason}") from reason
+        found = seems(data)
+        if wanted and found not in {"", "JSON", KIND[wanted]}:
+            raise error(f"{path}: expected {KIND[wanted]}, found what seems to be {found}; {advice(wanted, found)}") from reason
+        if isinstance(reason, UnicodeDecodeError):
+            raise error(f"{path} is not UTF-8 text (byte {reason.start}); write it again, or restore it from a copy") from reason
+        raise error(f"{path} is not valid JSON: {reason}; write it again, or restore it from a copy") from reason
 
 
 def parse_json(text: str) -> Any:

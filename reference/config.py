@@ -6,10 +6,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, CorpusError
 from . import admission, partition
 from .blend import EARLIEST_DEADLINE
-from .manifest import Manifest
+from .guess import GIVE, advice, seems
+from .manifest import MANIFEST, Manifest
 from .plan import Plan
 from .quantities import Units
 from .schema import validate
@@ -56,14 +57,19 @@ def compile_run(path: str | Path) -> Plan:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        # Decimals are kept exact: "0.6" is 3/5, never the nearest binary fraction.
-        config = tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=_decimal)
+        data = path.read_bytes()
     except OSError as reason:
-        raise ConfigError(f"cannot read {path}: {reason.strerror or reason}") from reason
-    except UnicodeDecodeError as reason:
-        raise ConfigError(f"{path} is not UTF-8 text (byte {reason.start}); save it as UTF-8") from reason
+        raise ConfigError(f"cannot read {path}: {reason.strerror or reason}; {GIVE['run']}") from reason
+    try:
+        # Decimals are kept exact: "0.6" is 3/5, never the nearest binary fraction.
+        config = tomllib.loads(data.decode("utf-8"), parse_float=_decimal)
     except (ValueError, RecursionError) as reason:  # beside its own error: numbers of too many digits, tables too deep
-        raise ConfigError(f"{path} is not valid TOML: {reason}") from reason
+        found = seems(data)
+        if found not in {"", "a TOML file", "an empty file"}:
+            raise ConfigError(f"{path}: expected a run's TOML file, found what seems to be {found}; {advice('run', found)}") from reason
+        if isinstance(reason, UnicodeDecodeError):
+            raise ConfigError(f"{path} is not UTF-8 text (byte {reason.start}); save it as UTF-8") from reason
+        raise ConfigError(f"{path} is not valid TOML: {reason}; correct it") from reason
     validate(config, "run", str(path), ConfigError)
     return config
 
@@ -116,6 +122,12 @@ def _manifests(folder: Path, name: str, source: Mapping[str, Any], where: str) -
     paths = source.get("union") or [source["path"]]
     if remote := [path for path in paths if "://" in path]:
         raise ConfigError(f"{where}: sources.{name}: expected a local folder, found {remote[0]}; this version reads no object store")
+    for path in paths:
+        if not (folder / path / MANIFEST).exists():
+            found = "a folder that holds no" if (folder / path).is_dir() else "no folder with a"
+            raise CorpusError(
+                f"{where}: sources.{name}: expected a corpus at {folder / path}, found {found} {MANIFEST}; correct the path, or prepare it"
+            )
     return [Manifest.load(folder / path) for path in paths]
 
 

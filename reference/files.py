@@ -37,7 +37,7 @@ class NewFile:
         self._temporary = Path(temporary)
         self._file: BinaryIO = os.fdopen(descriptor, "wb", buffering=1 << 20)
 
-    def write(self, data: bytes | memoryview) -> None:
+    def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append `data`; raises OutputError where it cannot be written, a full disk for instance."""
         with written(self.path):
             self._file.write(data)

@@ -56,7 +56,7 @@ class Manifest:
     def load(cls, folder: Path) -> "Manifest":
         """Read `folder/manifest.json`; raises CorpusError where it is missing, malformed or contradicts itself."""
         path = Path(folder) / MANIFEST
-        value = read_json(path, CorpusError)
+        value = read_json(path, CorpusError, "manifest")
         validate(value, "manifest", str(path), CorpusError)
         manifest = cls.from_json(value)
         manifest._check(path)

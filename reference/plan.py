@@ -37,7 +37,7 @@ class Plan:
     def load(cls, path: str | Path) -> "Plan":
         """Read a plan's file and hold it to the rules and its budgets; raises PlanError, of which BudgetError is one kind."""
         path = Path(path)
-        plan = cls.from_json(read_json(path, PlanError), str(path), path.parent)
+        plan = cls.from_json(read_json(path, PlanError, "plan"), str(path), path.parent)
         plan.admit()
         return plan
 

@@ -42,6 +42,8 @@ def test_the_demo(tmp_path):
     printed = done.stdout
     assert STATEMENT in printed and printed.count("NOT PROVEN:") == 2, printed[-3000:]
     assert "rank 1 (process" in printed and "attempt 3: 3 ranks" in printed, printed
+    assert printed.count("(As expected: the fault was planted") == 2
+    assert "\nrows" in printed and "more rows" in printed and "not committed" in printed
     assert "'a demo/run.toml'" in printed, "commands are printed as a shell takes them"
 
     proof = json.loads((out / "run" / "proof.json").read_bytes())

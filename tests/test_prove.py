@@ -43,6 +43,21 @@ def test_an_honest_run_is_proven(folder):
         assert line in printed, f"expected {line!r}, found {printed}"
 
 
+def test_micro_batches_of_a_step_that_was_killed_are_told_from_those_of_lost_steps(folder):
+    """Step 5 of the second attempt was begun on both ranks, and never committed."""
+    rewrite(
+        folder / "run" / "run_log.jsonl",
+        lambda lines: lines.remove(next(each for each in lines if each.get("step") == 5 and "event" not in each)),
+    )
+    code, printed = prove(folder / "plan.json", folder / "run")
+    assert code == 0, printed
+    assert (
+        "- steps 4 to 4 were committed, lost and redone; the 8 micro-batches lost, 4 of them of a step that was not committed before"
+        in printed
+    )
+    assert "the trainer itself writes" in printed
+
+
 def test_a_flipped_digest(folder):
     def flip(lines):
         line = next(line for line in lines if line["step"] == 12)

@@ -1,9 +1,15 @@
-"""What a run's TOML file may ask of its sources: budgets, sign-offs, and repeats within a step."""
+"""What a run's TOML file may ask of its sources: budgets, sign-offs, repeats within a step, one tokenizer, each corpus once."""
+
+import json
+import shutil
+from dataclasses import replace
 
 import pytest
 from configured import BASE, compiled, refusal, write_corpora
 
 from fivepoint.errors import BudgetError, PlanError
+from fivepoint.reference.loader import Loader
+from fivepoint.reference.records import Budget
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +81,32 @@ def test_a_step_that_would_hold_a_sample_twice_is_refused(folder):
     assert "source 'code' has 12 windows and is drawn more often in one step of 30 samples in phase 0" in refusal(folder, text, PlanError)
     signed = text.replace('path = "docs"', 'path = "docs"\nrepeats_in_step_signed_off = "me: a tiny glossary"')
     assert compiled(folder, signed).batch_sizes == ((0, 30),)
+
+
+@pytest.mark.clause("C1.9")
+def test_one_corpus_twice_in_a_union_is_refused_also_under_another_name(folder):
+    message = refusal(folder, BASE.replace('path = "code"', 'union = ["code", "docs", "copy"]'), PlanError)
+    assert "source 'code' holds one corpus twice, as 'code' and 'renamed'" in message
+
+
+@pytest.mark.clause("C1.9")
+def test_one_corpus_in_two_sources_of_a_phase_is_refused(folder):
+    message = refusal(folder, BASE.replace('path = "web"', 'union = ["web", "copy"]'), PlanError)
+    assert "phase 0 weighs one corpus twice, 'renamed' of source 'web' is in source 'code'" in message
+
+
+@pytest.mark.clause("D0.12")
+def test_corpora_of_two_tokenizers_are_refused(folder):
+    manifest = json.loads((folder / "docs" / "manifest.json").read_text())
+    shutil.copytree(folder / "docs", folder / "foreign", dirs_exist_ok=True)
+    (folder / "foreign" / "manifest.json").write_text(json.dumps(manifest | {"tokenizer": {"name": "other", "sha256": "1" * 64}}))
+    text = BASE.replace('path = "code"', 'path = "foreign"')
+    said = refusal(folder, text, PlanError)
+    assert "expected corpora of one tokenizer, found other (111111111111) in corpus 'docs' of source 'code'" in said
+    signed = text.replace('path = "foreign"', 'path = "foreign"\ntokenizer_signed_off = "us: the same, saved anew"')
+    plan = compiled(folder, signed)
+    assert plan.budgets["code"].tokenizer_signed_off == "us: the same, saved anew"
+    with Loader(plan, 0, 1, 10) as loader:
+        assert len(next(next(loader)).inputs) == 10
+    with pytest.raises(PlanError, match="one tokenizer"):
+        Loader(replace(plan, budgets={"code": Budget(max_epochs=3)}), 0, 1, 10)

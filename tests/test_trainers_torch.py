@@ -13,6 +13,7 @@ from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
 
 torch = pytest.importorskip("torch")
+save_file = pytest.importorskip("safetensors.torch").save_file
 glue = pytest.importorskip("fivepoint.trainers.torch")
 pytestmark = pytest.mark.torch
 
@@ -87,12 +88,27 @@ def test_a_checkpoint_is_no_pickle(plan, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"not safetensors at all", struct.pack("<Q", 2) + b"{}"])
 def test_a_file_that_is_no_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(CheckpointError, match="resume from an earlier checkpoint"):
+    with pytest.raises(CheckpointError, match=r"expected a (checkpoint that save_checkpoint wrote|loader's state)"):
+        glue.load_checkpoint(tmp_path / "file")
+
+
+def test_a_file_of_tensors_without_a_state_is_told_from_a_damaged_one(tmp_path):
+    save_file({"weight": torch.zeros(2)}, tmp_path / "plain")
+    with pytest.raises(CheckpointError, match="found none; it is a file of tensors that save_checkpoint did not write"):
+        glue.load_checkpoint(tmp_path / "plain")
+
+
+@pytest.mark.parametrize(("content", "kind"), [(b'{"format": "fivepoint-checkpoint"}', "a checkpoint"), (b"seed = 1\n", "a TOML file")])
+def test_another_kind_of_file_is_named(tmp_path, content, kind):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(CheckpointError, match=f"found what seems to be {kind}; "):
         glue.load_checkpoint(tmp_path / "file")
 
 
 def test_a_checkpoint_that_is_missing_or_cannot_be_written(tmp_path):
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match="found nothing there; give the file that save_checkpoint wrote"):
         glue.load_checkpoint(tmp_path / "none")
+    with pytest.raises(CheckpointError, match="found a folder; give the file"):
+        glue.load_checkpoint(tmp_path)
     with pytest.raises(OutputError):
         glue.save_checkpoint(tmp_path / "no folder" / "file", {}, {})

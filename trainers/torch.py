@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 from ..errors import CheckpointError
 from ..reference.batch import Batch
 from ..reference.files import write_whole
+from ..reference.guess import seems
 
 STATE = "fivepoint"
 """The key of the loader's state in a checkpoint's metadata."""
@@ -98,12 +100,30 @@ def save_checkpoint(path: str | Path, tensors: Mapping[str, Tensor], state: Mapp
 
 def load_checkpoint(path: str | Path, device: str | torch.device = "cpu") -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return (tensors, state) of a checkpoint's file; raises CheckpointError where it is none."""
+    path = Path(path)
+    if not path.is_file():
+        found = "a folder" if path.is_dir() else "nothing there" if not path.exists() else "a device or a pipe"
+        raise CheckpointError(f"{path}: expected a checkpoint, found {found}; give the file that save_checkpoint wrote")
     try:
         with safe_open(str(path), framework="pt", device=str(device)) as file:
-            state = json.loads((file.metadata() or {})[STATE])
+            metadata = file.metadata() or {}
+            if STATE not in metadata:
+                raise CheckpointError(
+                    f"{path}: expected a loader's state under {STATE!r} in the metadata of the tensors, found none; it is a file of "
+                    "tensors that save_checkpoint did not write: read it with safetensors, or give another"
+                )
+            state = json.loads(metadata[STATE])
             return {name: file.get_tensor(name) for name in file.keys()}, state  # noqa: SIM118 a safetensors file is no dict
-    except (OSError, SafetensorError, KeyError, ValueError) as reason:
+    except (OSError, SafetensorError, ValueError) as reason:
         raise CheckpointError(
-            f"{path}: expected a safetensors file with a loader's state under {STATE!r} in its metadata, found {reason}; "
-            "resume from an earlier checkpoint"
+            f"{path}: expected a checkpoint that save_checkpoint wrote, found {_found(path, reason)}; resume from an earlier checkpoint"
         ) from reason
+
+
+def _found(path: Path, reason: Exception) -> str:
+    """Say what a file is that cannot be read as tensors: another kind of file, or one that is damaged."""
+    with suppress(OSError), open(path, "rb") as file:
+        kind = seems(file.read(1 << 12))
+        if kind and not kind.startswith("a file of tensors"):
+            return f"what seems to be {kind}" if kind != "an empty file" else kind
+    return f"a file that cannot be read as tensors ({' '.join(str(reason).split())})"

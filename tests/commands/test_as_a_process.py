@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from runs import fivepoint, prepare_run, process, refused
 
-from fivepoint.audit.run_log import RunLog, find_step, read
+from fivepoint.audit.log_lines import find_step, read
+from fivepoint.audit.run_log import RunLog
 from fivepoint.errors import FivepointError
 from fivepoint.reference.schema import validate
 
@@ -71,12 +72,12 @@ def test_a_reader_that_leaves_ends_the_run_quietly(folder):
     assert process.stderr.read() == ""
 
 
-def test_an_interruption_ends_the_run_quietly_and_keeps_its_log_whole(folder):
+def test_an_interruption_ends_the_run_in_one_word_and_keeps_its_log_whole(folder):
     process = begin(folder, "--run-log", "long.jsonl")
     assert process.stdout.readline().startswith('{"step": 1,')
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    assert (process.returncode, said.strip()) == (130, "")
+    assert (process.returncode, said) == (130, "fivepoint: interrupted\n")
     assert (folder / "long.jsonl").read_bytes().endswith(b"\n")
 
 

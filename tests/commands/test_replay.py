@@ -11,10 +11,10 @@ from independent.run import walk
 from independent.steps import deal
 from logs import lines, opened
 from plans import corpora_of, make_plan, phase
-from runs import answer, prepare_run, refusal, steps
+from runs import answer, fivepoint, prepare_run, refusal, steps
 
+from fivepoint.audit.log_lines import find_step, read
 from fivepoint.audit.preview import printable
-from fivepoint.audit.run_log import find_step, read
 from fivepoint.reference.manifest import Tokenizer
 
 pytestmark = pytest.mark.clause("C4.11")
@@ -67,6 +67,18 @@ def test_a_step_is_what_a_walk_through_the_run_finds(folder, plan, corpora, step
         assert preview == corpus.tokens[each["first_token"] : each["first_token"] + len(preview)]
     totals = Counter(row[4] for row in rows)
     assert {each["source"]: (each["samples"], each["tokens"]) for each in found["sources"]} == {k: (n, 9 * n) for k, n in totals.items()}
+
+
+def test_documents_are_named_with_where_they_came_from(folder):
+    (folder / "corpora/web/documents.jsonl").write_text("".join(json.dumps({"from": f"a/{number}.txt"}) + "\n" for number in range(10)))
+    try:
+        found = answer("command_replay", "replay", "plan.json", "run.jsonl", "--step", 1, cwd=folder)["documents"]
+        named = {each["document"]: each["origin"] for each in found if "origin" in each}
+        assert named and named == {each["document"]: f"a/{each['document']}.txt" for each in found if each["source"] == "web"}
+        said = fivepoint("replay", "plan.json", "run.jsonl", "--step", 1, cwd=folder).stdout
+        assert "from" in said and f"a/{min(named)}.txt" in said
+    finally:
+        (folder / "corpora/web/documents.jsonl").unlink()
 
 
 def test_an_amended_plan_replays_its_past(folder, plan):
@@ -143,6 +155,7 @@ def words(tmp_path_factory) -> Path:
     write_corpus(folder / "known", [range(50)] * 3, vocab_size=50, tokenizer=made)
     write_corpus(folder / "unknown", [range(40)] * 3)
     value = make_plan({"known": [folder / "known"], "unknown": [folder / "unknown"]}, [phase(8, {"known": 1, "unknown": 1}, 4)])
+    value["budgets"]["unknown"]["tokenizer_signed_off"] = "the tests"
     (folder / "plan.json").write_text(json.dumps(value))
     steps("plan.json", "--dp-size", 1, "--micro-batch", 8, "--run-log", "run.jsonl", cwd=folder)
     return folder

@@ -9,7 +9,7 @@ from independent.steps import digest
 from plans import corpora_of
 from runs import fivepoint, prepare_run, refusal, steps
 
-from fivepoint.audit.run_log import read
+from fivepoint.audit.log_lines import read
 
 LAYOUTS = [(1, 12), (1, 3), (2, 6), (2, 1), (3, 2), (4, 3)]
 

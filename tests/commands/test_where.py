@@ -10,10 +10,10 @@ from independent.run import where as search
 from independent.steps import deal
 from logs import lines
 from plans import corpora_of, phase
-from runs import answer, prepare_run, refusal, steps
+from runs import answer, fivepoint, prepare_run, refusal, steps
 
 from fivepoint.audit.layout import Layout
-from fivepoint.audit.run_log import read
+from fivepoint.audit.log_lines import read
 from fivepoint.audit.where import where
 from fivepoint.reference.plan import Plan
 
@@ -149,6 +149,29 @@ def test_time_does_not_depend_on_the_length_of_the_run():
         assert len(found["positions"]) == 14
         best.append(min(times))
     assert best[1] < 2 * best[0], f"seconds at 10^5 and 10^9 positions: {best}"
+
+
+def test_people_read_what_was_asked_and_where_it_came_from(folder):
+    asked = ("where", "plan.json", "--source", "web")
+    said = fivepoint(*asked, "--tokens", "5:9", cwd=folder).stdout
+    assert said.startswith("tokens 5 to 9 of corpus web of source web stand in "), said
+    assert fivepoint(*asked, "--tokens", "549:549", cwd=folder).stdout.startswith(
+        "tokens 549 to 549 of corpus web of source web stand in 0 samples"
+    )
+    assert fivepoint(*asked, "--document", 4, cwd=folder).stdout.startswith(
+        "document 4 of corpus web of source web, tokens 57 to 176, stands in"
+    )
+    (folder / "corpora/web/documents.jsonl").write_text("".join(json.dumps({"from": f"web.jsonl:{line}"}) + "\n" for line in range(2, 12)))
+    try:
+        assert fivepoint(*asked, "--document", 4, cwd=folder).stdout.startswith("document 4 (web.jsonl:6) of corpus web of")
+        assert answer("command_where", *asked, "--document", 4, cwd=folder)["origin"] == "web.jsonl:6"
+    finally:
+        (folder / "corpora/web/documents.jsonl").unlink()
+
+
+def test_a_position_that_no_step_serves_is_said_to_be_none(folder):
+    assert "never served" in fivepoint("show", "plan.json", "--position", 229, cwd=folder).stdout
+    assert "never served" not in fivepoint("show", "plan.json", "--position", 227, cwd=folder).stdout
 
 
 REFUSED = {

@@ -10,7 +10,7 @@ from preparing import read_documents, write_jsonl
 
 from fivepoint.corpus.documents import LONG_LINE, NOT_UTF8
 from fivepoint.corpus.sources import parse_sources
-from fivepoint.errors import ConfigError, InputError
+from fivepoint.errors import InputError, OptionError, UsageError
 
 
 def test_the_files_of_a_folder_come_in_the_order_of_their_paths(tmp_path):
@@ -161,18 +161,18 @@ def test_parquet_that_is_not_utf8(tmp_path):
 
 @pytest.mark.parametrize("arguments", [["web"], ["web="], ["=x"], ["../up=x"], [".web=x"]])
 def test_a_malformed_source_is_refused(arguments):
-    with pytest.raises(ConfigError):
+    with pytest.raises(OptionError):
         parse_sources(arguments, [])
 
 
 def test_a_name_that_a_holdout_takes_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "b.txt").write_text("b")
-    with pytest.raises(ConfigError, match="'web-holdout' twice"):
+    with pytest.raises(UsageError, match="'web-holdout' twice"):
         parse_sources([f"web={tmp_path}/a.txt", f"web-holdout={tmp_path}/b.txt"], [], "-holdout")
 
 
 def test_a_file_in_two_sources_is_refused(tmp_path):
     write_jsonl(tmp_path / "web.jsonl", ["a"])
-    with pytest.raises(ConfigError, match=r"web\.jsonl in a and in b"):
+    with pytest.raises(UsageError, match=r"web\.jsonl in a and in b"):
         parse_sources([f"a={tmp_path}", f"b={tmp_path}/web.jsonl"], [])

@@ -3,8 +3,12 @@
 import hashlib
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from preparing import EOD, byte_tokenizer, documents, fivepoint, many, prepared, refused, texts, tree, write_jsonl
+
+from fivepoint.corpus.origins import origins
 
 
 @pytest.fixture
@@ -115,7 +119,66 @@ def test_a_tokenizer_trained_on_the_spot_is_the_same_each_time(tmp_path):
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
     assert json.loads((tmp_path / "a/web/manifest.json").read_text())["vocab_size"] == 300
     assert prepared(tmp_path / "a", *arguments)[0]["reused"]
-    assert "trained on other inputs" in refused(3, "prepare", "--out", tmp_path / "a", *arguments, "--train-bpe", "301")
+    said = refused(3, "prepare", "--out", tmp_path / "a", *arguments, "--train-bpe", "301")
+    assert f"trained on other inputs; to add a source to these corpora give --tokenizer {tmp_path}/a/tokenizer.json in place of" in said
+
+
+def test_a_vocabulary_smaller_than_was_asked_for_is_said(tmp_path):
+    (tmp_path / "a.txt").write_text("twenty bytes of text")
+    done = fivepoint("prepare", "--out", tmp_path / "out", "--train-bpe", "2000", "--source", f"a={tmp_path}/a.txt")
+    found = json.loads((tmp_path / "out/a/manifest.json").read_text())["vocab_size"]
+    assert done.returncode == 0 and f"{found} ids of the 2,000 that were asked for" in done.stdout.replace("\n", " "), done.stdout
+    report = json.loads((tmp_path / "out/tokenizer.report.json").read_text())
+    assert (report["asked"], report["vocab_size"]) == (2000, found) and found < 2000
+
+
+def test_a_trained_tokenizer_that_other_corpora_need_is_not_written_over(tmp_path):
+    for name in ("a", "b"):
+        write_jsonl(tmp_path / f"{name}.jsonl", many(50, name))
+    a, b = ([f"--source={name}={tmp_path}/{name}.jsonl"] for name in ("a", "b"))
+    arguments = ["prepare", "--out", tmp_path / "out"]
+    assert fivepoint(*arguments, "--train-bpe", "300", *a).returncode == 0
+    before = tree(tmp_path / "out")
+    said = refused(3, *arguments, "--train-bpe", "300", "--force", *b)
+    assert f"found a; give --tokenizer {tmp_path}/out/tokenizer.json, name their sources too" in said
+    assert tree(tmp_path / "out") == before
+    assert fivepoint(*arguments, "--tokenizer", tmp_path / "out/tokenizer.json", *a, *b).returncode == 0
+    assert tree(tmp_path / "out").items() >= before.items()
+    assert fivepoint(*arguments, "--train-bpe", "300", "--force", *a, *b).returncode == 0
+    hashes = {json.loads((tmp_path / f"out/{name}/manifest.json").read_text())["tokenizer"]["sha256"] for name in ("a", "b")}
+    assert hashes == {hashlib.sha256((tmp_path / "out/tokenizer.json").read_bytes()).hexdigest()}
+
+
+def test_every_document_s_origin_stands_in_its_line(tmp_path, tokenizer):
+    written = many(60)
+    (tmp_path / "in").mkdir()
+    write_jsonl(tmp_path / "in/b.jsonl", [*written, "", "again\nagain\nagain"])
+    (tmp_path / "in/a:1\n.txt").write_text("a name of two lines")
+    pq.write_table(pa.table({"text": ["first row", "second row"]}), tmp_path / "in/c.parquet")
+    arguments = ["--tokenizer", tokenizer, "--source", f"web={tmp_path}/in", "--holdout", "0.3", "--min-unique-lines", "0.5"]
+    (report,) = prepared(tmp_path / "out", *arguments)
+    by_origin = {f"b.jsonl:{number}": text for number, text in enumerate(written, 1)}
+    by_origin |= {"a:1\n.txt": "a name of two lines", "c.parquet:1": "first row", "c.parquet:2": "second row"}
+    seen = []
+    for corpus in report["corpora"]:
+        folder = tmp_path / "out" / corpus["name"]
+        named = [json.loads(line)["from"] for line in (folder / corpus["origins"]).read_text().splitlines()]
+        assert [by_origin[name] for name in named] == texts(folder)
+        assert origins(folder, range(10**6)) == dict(enumerate(named))
+        seen += named
+    assert sorted(seen) == sorted(by_origin)
+
+
+def test_origins_are_found_across_blocks_and_missing_ones_are_none(tmp_path):
+    with open(tmp_path / "documents.jsonl", "w") as file:
+        file.writelines(json.dumps({"from": f"{'long ' * 2000}:{number}"}) + "\n" for number in range(300))
+    assert {number: name[-4:] for number, name in origins(tmp_path, [0, 105, 299, 300]).items()} == {
+        0: "g :0",
+        105: ":105",
+        299: ":299",
+    }
+    (tmp_path / "documents.jsonl").write_text('{"from": "a"}\n{"fr\n{"from": "c"}')
+    assert origins(tmp_path, [0, 2]) == {0: "a"} and origins(tmp_path, [1]) == {} == origins(tmp_path / "none", [0])
 
 
 def test_a_finished_source_is_kept_and_a_missing_one_made(tmp_path, tokenizer):
@@ -169,5 +232,5 @@ def test_what_would_be_refused_after_training_is_refused_before(tmp_path, tokeni
     before = tree(tmp_path / "out")
     training = [*arguments, "--train-bpe", "300"]
     assert "with another tokenizer than the one to be trained" in refused(3, "prepare", *training)
-    assert "found --eod <end>; leave it out" in refused(3, "prepare", *training, "--force", "--eod", "<end>")
+    assert "found --eod <end>; leave it out" in refused(9, "prepare", *training, "--force", "--eod", "<end>")
     assert tree(tmp_path / "out") == before

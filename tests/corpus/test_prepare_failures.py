@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from preparing import byte_tokenizer, command, fivepoint, many, refused, tree, write_jsonl
+from preparing import byte_tokenizer, command, fivepoint, many, refused, write_jsonl
 
 from fivepoint.corpus.prepare import TokenizerChoice, prepare
 from fivepoint.corpus.settings import Settings
@@ -37,7 +37,7 @@ def test_a_file_size_limit_leaves_nothing(tmp_path, tokenizer):
     arguments = ["--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl", "--holdout", "0.1"]
     limit = {"before": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))}
     assert "File too large; free space" in refused(10, "prepare", "--out", tmp_path / "out", *arguments, **limit)
-    assert tree(tmp_path / "out") == {} and list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("kind", ["short documents", "one long document"])
@@ -50,9 +50,9 @@ def test_a_full_disk_leaves_nothing(tmp_path, tokenizer, kind):
         write_jsonl(tmp_path / "a.jsonl", many(20_000) if kind == "short documents" else ["".join(many(20_000))])
         arguments = ["--out", full / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
         assert "No space left on device; free space" in refused(10, "prepare", *arguments)
-        assert list((full / "out").iterdir()) == []
+        assert not (full / "out").exists()
         assert refused(10, "prepare", *arguments, "--shard-bytes", "100000")
-        assert list((full / "out").iterdir()) == []
+        assert not (full / "out").exists()
     finally:
         subprocess.run(["umount", full], check=True)
 
@@ -76,7 +76,18 @@ def test_a_lost_worker_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer):
     process, workers = running(tmp_path, tokenizer)
     os.kill(workers[0], signal.SIGKILL)
     assert "a worker process was ended from outside" in process.communicate()[1]
-    assert process.returncode == 7 and list((tmp_path / "out").iterdir()) == []
+    assert process.returncode == 7 and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("to_all", [False, True], ids=["the command alone", "all its processes"])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interruption_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer, sign, to_all):
+    process, workers = running(tmp_path, tokenizer)
+    for pid in [*workers, process.pid] if to_all else [process.pid]:
+        os.kill(pid, sign)
+    assert process.communicate(timeout=60)[1] == "fivepoint: interrupted; run it again to finish\n"
+    assert process.returncode == 128 + sign and not (tmp_path / "out").exists()
+    assert not any(map(alive, workers))
 
 
 def test_workers_end_with_their_parent(tmp_path, tokenizer):
@@ -107,4 +118,4 @@ def test_an_input_that_changes_meanwhile_is_refused(tmp_path, tokenizer):
 
     with pytest.raises(InputError, match=r"a\.jsonl was changed while it was read"):
         prepare(tmp_path / "out", TokenizerChoice(tokenizer), [f"a={path}"], Settings(), progress=change)
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()

@@ -166,7 +166,7 @@ def test_the_command_lists_every_problem_and_leaves_with_4(corpus):
     done = fivepoint("verify", corpus, "--json")
     validate(json.loads(done.stdout), "command_verify", "the output of verify", AssertionError)
     assert done.returncode == 4 and len(json.loads(done.stdout)["problems"]) == 2
-    assert "found 2 problems" in done.stderr
+    assert "expected 1 corpus as its manifest says, found 2 problems" in done.stderr
     assert fivepoint("verify", corpus).stdout.count("were swapped") == 2
 
 
@@ -216,4 +216,20 @@ def test_corpora_of_other_tokenizers_cannot_be_compared(tmp_path):
 
 
 def test_one_corpus_cannot_be_disjoint(corpus):
-    assert "at least two corpora" in refused(3, "verify", "--disjoint", corpus)
+    assert "at least two corpora" in refused(9, "verify", "--disjoint", corpus)
+
+
+def test_a_corpus_is_not_compared_with_itself(corpus):
+    (corpus.parent / "link").symlink_to(corpus)
+    for other in (corpus, corpus.parent / "link"):
+        assert "which are one; take one out" in refused(9, "verify", "--disjoint", corpus, other)
+
+
+def test_a_shared_document_is_named_with_where_it_came_from(tmp_path):
+    one, two = make(tmp_path / "one"), make(tmp_path / "two", first=29)
+    (two / "documents.jsonl").write_text('{"from": "b.jsonl:7"}\n')
+    done = fivepoint("verify", "--disjoint", one, two)
+    assert done.returncode == 4 and f"document 29 of {one} and document 0 (b.jsonl:7) of {two}; drop it" in done.stderr
+    done = fivepoint("verify", "--disjoint", one, two, "--json")
+    validate(json.loads(done.stdout), "command_verify", "the output of verify", AssertionError)
+    assert json.loads(done.stdout)["shared"][0]["second_origin"] == "b.jsonl:7"
