@@ -7,16 +7,20 @@ from dataclasses import replace
 from itertools import islice
 
 from . import checks
-from .asking import asked
+from .asking import asked, beyond, narrowed
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
 from .doors.replies import DriverFault
 from .driver import PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
+from .shapes import Short
 from .shrink import smallest
+from .strides import fitted
 from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 
-REFUSAL = "a refusal"
+REFUSAL, ERROR = "a refusal", "an error"
+WHOLE = "C2.5"
+"""The clause that says that steps are whole."""
 SHRINKING = 15.0
 """Seconds for making a failing case smaller."""
 GIVE_UP = 3
@@ -116,7 +120,11 @@ def judge(
     start = time.monotonic()
     best = Finding(check.id, check.clause, NOT_APPLICABLE, "has no case")
     for case in islice(check.cases(scale), most):
+        case = fitted(case, declared.stride)
         found = attempt(bench, check, case, declared)
+        if found.verdict == REFUSED and "layout" not in declared.promises and (narrow := narrowed(case)) != case:
+            # Who serves one sample a step and no more is still judged on that.
+            found = attempt(bench, check, narrow, declared)
         if found.verdict == BROKEN:
             best = shrunk(bench, check, found, declared, shrinking)
             break
@@ -128,11 +136,11 @@ def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Fi
     """Return the finding of a check on one case."""
     if missing := sorted(asked(case, declared.stride) - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
-    return tried(bench, check, case)
+    return tried(bench, check, case, declared)
 
 
-def tried(bench: Bench, check: Check, case: Case) -> Finding:
-    """Return the finding of a check on one case, whatever is promised."""
+def tried(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
+    """Return the finding of a check on one case that is to be served."""
     made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
     try:
         check.judge(bench, case)
@@ -141,14 +149,20 @@ def tried(bench: Bench, check: Check, case: Case) -> Finding:
     except NotApplicable as reason:
         return Finding(check.id, check.clause, NOT_APPLICABLE, str(reason))
     except Refused as refused:
-        # A promise was made for all that the check needs: to refuse it now is to break it.
+        if more := beyond(case, declared.promises, declared.stride):
+            return Finding(check.id, check.clause, REFUSED, f"refuses {' and '.join(more)}: {refused.reason}")
+        # A promise was made for all that the check needs, or everybody serves it: to refuse it now is to break it.
         got = f"{REFUSAL} of {refused.verb}: {refused.reason}"
         return replace(
             made, expected=f"what is promised ({', '.join(sorted(check.needs)) or 'to serve'})", got=got, where={"leg": refused.leg}
         )
     except Failed as failed:
         where = {"leg": failed.leg, "step": failed.step}
-        return replace(made, expected=f"an answer to {failed.verb}", got=f"an error, {failed.found}", where=where)
+        return replace(made, expected=f"an answer to {failed.verb}", got=f"{ERROR}, {failed.found}", where=where)
+    except Short as short:
+        if check.clause not in ("V1", WHOLE):
+            return Finding(check.id, check.clause, NOT_APPLICABLE, f"gave {short}, which {WHOLE} judges")
+        return replace(made, expected=f"a step of {short.asked}", got=short.found, where={"rank": short.rank})
     except DriverFault as fault:
         return replace(made, clause=fault.must, expected=str(fault).partition(" Found: ")[0], got=fault.found, where={"rank": fault.rank})
     return Finding(check.id, check.clause, HOLDS)
