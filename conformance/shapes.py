@@ -13,8 +13,8 @@ KINDS = {"inputs": "iu", "targets": "iu", "position_ids": "iu", "loss_mask": "bi
 class Short(Exception):  # noqa: N818 it is a finding
     """A step is well formed and smaller than asked for: the loader's matter (C2.5) where its data run out, the driver's (V1) elsewhere."""
 
-    def __init__(self, rank: int, found: str, asked: str) -> None:
-        super().__init__(f"{found} where {asked} were asked for")
+    def __init__(self, rank: int, found: int, asked: int) -> None:
+        super().__init__(f"a step of {found} rows in place of {asked}")
         self.rank, self.found, self.asked = rank, found, asked
 
 
@@ -30,8 +30,7 @@ def step_of(value: Any, frames: list[Array], leg: Leg, seq_len: int, rank: int) 
     for number, (batch, count) in enumerate(zip(step, rows, strict=True)):
         _expect_arrays(batch, (count, seq_len), number, rank)
     if sum(rows) < leg.accumulation * leg.micro_batch:
-        asked = f"{leg.accumulation} micro-batches of {leg.micro_batch} rows"
-        raise Short(rank, f"a step of {len(step)} micro-batches of {' and '.join(map(str, dict.fromkeys(rows)))} rows", asked)
+        raise Short(rank, sum(rows), leg.accumulation * leg.micro_batch)
     return step
 
 

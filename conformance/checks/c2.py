@@ -114,6 +114,21 @@ def no_padding(bench: Bench, case: Case) -> None:
         raise Broken(f"{whole} whole steps of {case.settings.length} samples", f"{len(trace.legs[0].steps)}", step=whole)
 
 
+def several_epochs(scale: Scale) -> Iterable[Case]:
+    """Epochs that the batch size does not divide, on one rank and on two, with accumulation and without."""
+    yield one_source(9, 36, leg=Leg(1, 2))
+    yield one_source(11, 44, leg=Leg(2, 2))
+    yield one_source(9, 36, leg=Leg(1, 1, 2))
+
+
+@check("C2.5", "whole-in-every-epoch", several_epochs, needs="whole_steps epochs", faults=(22,), judges_trace=True)
+def whole_in_every_epoch(bench: Bench, case: Case) -> None:
+    """Where an epoch ends inside a step, the step is as large as any other: it ends with the next epoch's samples."""
+    for leg in bench.play(case).legs:
+        if leg.short:
+            raise leg.short
+
+
 @check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,), judges_trace=True)
 def contiguous_rows(bench: Bench, case: Case) -> None:
     """Row by row, micro-batch by micro-batch, rank by rank: the sequence that one rank serves one by one."""
