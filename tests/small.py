@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -160,17 +159,6 @@ class ReadsOnAndOn(Small):
             self.file.close()
 
 
-class Disaster(SharesNoToken):
-    """Not honest: every rank reads the same, states are ignored, and steps need no commit."""
-
-    def build(self, corpus, workdir, settings, layout, states):
-        super().build(corpus, workdir, settings, replace(layout, dp_rank=0), [])
-
-    def next(self):
-        self.begun = False
-        return super().next()
-
-
 class ForgetsWhereItWas(SharesNoTokenForEpochs):
     """Not honest: resumes a sample late, and fails where a source does not fill a batch."""
 
@@ -187,5 +175,5 @@ class ForgetsWhereItWas(SharesNoTokenForEpochs):
 LOADERS = {
     name: kind
     for name, kind in dict(globals()).items()
-    if isinstance(kind, type) and kind.__module__ == __name__ and kind not in (Small, Disaster, ForgetsWhereItWas)
+    if isinstance(kind, type) and kind.__module__ == __name__ and kind not in (Small, ForgetsWhereItWas)
 }

@@ -43,7 +43,6 @@ class OrderOfTheHashSeed(OtherOrder):
 class OrderOfTheHashSeedOfOneSource(OrderOfTheHashSeed):
     """Does the same, and serves one source for an epoch and no more, so that no mixture brings it to light."""
 
-    clause, fault, also = "C3.1", 18, ()
     promises = frozenset({"shuffle", "layout", "whole_steps"})
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
