@@ -24,14 +24,13 @@ from .bench import Bench
 from .doors import InProcess
 from .doors.replies import DriverFault
 from .driver import Driver
+from .registry import TIMED
 from .suite import collected, declaration, judge, run, undeclared
 from .verdict import BROKEN, Finding
 
 FILE = Path(__file__).with_name("matrix.json")
 MEMORY = Path("/dev/shm")
 ROOM = 1 << 28
-TIMED = ("C4.10", "C5.1", "C5.4", "C5.5")
-"""Clauses with SHOULD about time, which a busy machine can break for any loader."""
 LONG = (*TIMED, "C4.9", "C5.2", "C5.3", "C3.1/other-surroundings", "C4.1/elsewhere", "V2/answers")
 """Clauses and checks that start processes and wait: they take most of the suite's time, and look at what few loaders do."""
 

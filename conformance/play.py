@@ -13,6 +13,7 @@ from .doors.replies import DriverFault, LoaderError
 from .driver import Array, Refusal, Settings
 from .shapes import step_of
 from .trace import LegTrace, StepTrace, Trace
+from .verdict import NotApplicable
 
 if TYPE_CHECKING:
     from .bench import Bench
@@ -60,10 +61,14 @@ class Play:
         self.open(leg)
         found = self.trace.legs[-1]
         self.steps(leg.steps)
+        # Of a loader that keeps no state none is asked for.
+        saves = "resume" in self.bench.declaration().promises
         if leg.stop == INSIDE and not found.ended and (step := self.begin()) is not None:
             found.steps.append(replace(step, committed=False))
-        # A leg without a next one is stopped early too, and of a loader that keeps no state none is asked for.
-        if (leg.steps is not None or leg.stop != SAVE) and "resume" in self.bench.declaration().promises:
+            if saves:
+                self.save_inside()
+        # A leg without a next one is stopped early too.
+        elif saves and (leg.steps is not None or leg.stop != SAVE):
             self.save()
         if leg.stop == KILL:
             saved = self.consumed
@@ -133,6 +138,13 @@ class Play:
         states = [frames[0] for _, frames in saved]
         # A case that was made smaller may have fewer processes than the one that it names.
         self.states = states if self.leg.state_of is None else [states[min(self.leg.state_of, len(states) - 1)]]
+
+    def save_inside(self) -> None:
+        """Collect the states while a step is begun; a loader may keep to saving between steps, and then has none that could be wrong."""
+        try:
+            self.save()
+        except Refused as refused:
+            raise NotApplicable(f"saves between steps only: {refused.reason}") from None
 
     def ask(self, request: dict[str, Any], ranks: Sequence[Rank] | None = None) -> list[tuple[Any, list[Array]]]:
         """Ask every rank (or some) the same, and return what each replied."""

@@ -10,17 +10,34 @@ KINDS = {"inputs": "iu", "targets": "iu", "position_ids": "iu", "loss_mask": "bi
 """Arrays of one entry a token, and the kinds of dtype that they may have."""
 
 
+class Short(Exception):  # noqa: N818 it is a finding
+    """A step is well formed and smaller than asked for: the loader's matter (C2.5) where its data run out, the driver's (V1) elsewhere."""
+
+    def __init__(self, rank: int, found: int, asked: int) -> None:
+        super().__init__(f"a step of {found} rows in place of {asked}")
+        self.rank, self.found, self.asked = rank, found, asked
+
+
 def step_of(value: Any, frames: list[Array], leg: Leg, seq_len: int, rank: int) -> list[MicroBatch]:
-    """Return the micro-batches that an answer names; raises DriverFault for anything that is none, or not of this leg's sizes."""
+    """Return the micro-batches that an answer names; raises DriverFault for what is none, Short for one of fewer rows."""
     try:
         step = [{str(name): frames[number] for name, number in batch.items()} for batch in value]
     except (AttributeError, IndexError, TypeError) as reason:
         raise DriverFault("V1", f"gave a step that is no list of micro-batches: {reason}", rank) from reason
-    if len(step) != leg.accumulation:
+    if not 0 < len(step) <= leg.accumulation:
         raise DriverFault("V1", f"gave {len(step)} micro-batches for a step of {leg.accumulation}", rank)
-    for number, batch in enumerate(step):
-        _expect_arrays(batch, (leg.micro_batch, seq_len), number, rank)
+    rows = [_rows(batch, leg.micro_batch) for batch in step]
+    for number, (batch, count) in enumerate(zip(step, rows, strict=True)):
+        _expect_arrays(batch, (count, seq_len), number, rank)
+    if sum(rows) < leg.accumulation * leg.micro_batch:
+        raise Short(rank, sum(rows), leg.accumulation * leg.micro_batch)
     return step
+
+
+def _rows(batch: MicroBatch, most: int) -> int:
+    """Return how many rows the arrays of a micro-batch should have: as many as the inputs, where those are no more than asked for."""
+    inputs = batch.get("inputs")
+    return len(inputs) if inputs is not None and inputs.ndim == 2 and 0 < len(inputs) < most else most
 
 
 def _expect_arrays(batch: MicroBatch, wanted: tuple[int, int], number: int, rank: int) -> None:

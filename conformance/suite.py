@@ -7,16 +7,19 @@ from dataclasses import replace
 from itertools import islice
 
 from . import checks
-from .asking import asked
+from .asking import asked, beyond, narrowed
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
 from .doors.replies import DriverFault
 from .driver import PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
-from .shrink import smallest
-from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
+from .shapes import Short
+from .shrink import kind, smallest
+from .strides import fitted
+from .verdict import BROKEN, ERROR, HOLDS, NOT_APPLICABLE, REFUSAL, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 
-REFUSAL = "a refusal"
+WHOLE = "C2.5"
+"""The clause that says that steps are whole."""
 SHRINKING = 15.0
 """Seconds for making a failing case smaller."""
 GIVE_UP = 3
@@ -116,7 +119,14 @@ def judge(
     start = time.monotonic()
     best = Finding(check.id, check.clause, NOT_APPLICABLE, "has no case")
     for case in islice(check.cases(scale), most):
+        case = fitted(case, declared.stride)
         found = attempt(bench, check, case, declared)
+        if found.verdict == REFUSED and "layout" not in declared.promises and (narrow := narrowed(case)) != case:
+            # Who serves one sample a step and no more is still judged on that.
+            found = attempt(bench, check, narrow, declared)
+        if found.verdict == BROKEN and check.timed:
+            # Whatever else the machine did meanwhile is no fault of the loader's.
+            found = attempt(bench, check, Case.from_json(found.case), declared)
         if found.verdict == BROKEN:
             best = shrunk(bench, check, found, declared, shrinking)
             break
@@ -128,11 +138,11 @@ def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Fi
     """Return the finding of a check on one case."""
     if missing := sorted(asked(case, declared.stride) - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
-    return tried(bench, check, case)
+    return tried(bench, check, case, declared)
 
 
-def tried(bench: Bench, check: Check, case: Case) -> Finding:
-    """Return the finding of a check on one case, whatever is promised."""
+def tried(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
+    """Return the finding of a check on one case that is to be served."""
     made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
     try:
         check.judge(bench, case)
@@ -141,14 +151,21 @@ def tried(bench: Bench, check: Check, case: Case) -> Finding:
     except NotApplicable as reason:
         return Finding(check.id, check.clause, NOT_APPLICABLE, str(reason))
     except Refused as refused:
-        # A promise was made for all that the check needs: to refuse it now is to break it.
+        if more := beyond(case, declared.promises, declared.stride):
+            return Finding(check.id, check.clause, REFUSED, f"refuses {' and '.join(more)}: {refused.reason}")
+        # A promise was made for all that the check needs, or everybody serves it: to refuse it now is to break it.
         got = f"{REFUSAL} of {refused.verb}: {refused.reason}"
         return replace(
             made, expected=f"what is promised ({', '.join(sorted(check.needs)) or 'to serve'})", got=got, where={"leg": refused.leg}
         )
     except Failed as failed:
         where = {"leg": failed.leg, "step": failed.step}
-        return replace(made, expected=f"an answer to {failed.verb}", got=f"an error, {failed.found}", where=where)
+        return replace(made, expected=f"an answer to {failed.verb}", got=f"{ERROR}, {failed.found}", where=where)
+    except Short as short:
+        if check.clause not in ("V1", WHOLE):
+            return Finding(check.id, check.clause, NOT_APPLICABLE, f"gave {short}, which {WHOLE} judges")
+        expected, got = f"{short.asked} rows in each step", f"{short.found} rows in one of them"
+        return replace(made, expected=expected, got=got, where={"rank": short.rank})
     except DriverFault as fault:
         return replace(made, clause=fault.must, expected=str(fault).partition(" Found: ")[0], got=fault.found, where={"rank": fault.rank})
     return Finding(check.id, check.clause, HOLDS)
@@ -156,15 +173,15 @@ def tried(bench: Bench, check: Check, case: Case) -> Finding:
 
 def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration, seconds: float = SHRINKING) -> Finding:
     """Return the finding on the smallest case that breaks the same clause."""
-    if found.clause == "V2":
-        # Every attempt could cost the time limit.
+    if found.clause == "V2" or check.measures:
+        # Every attempt could cost the time limit; and what is measured on less is a smaller difference.
         return found
 
     def still_broken(case: Case) -> Finding | None:
         again = attempt(bench, check, case, declared)
-        # A smaller case may be one that is rightly refused: that would prove another thing.
-        same = again.clause == found.clause and again.got.startswith(REFUSAL) == found.got.startswith(REFUSAL)
-        return again if again.verdict == BROKEN and same else None
+        # A smaller case may be rightly refused, or be too small for the loader: that would prove another thing.
+        same = again.verdict == BROKEN and again.clause == found.clause and kind(again) == kind(found)
+        return again if same else None
 
     return smallest(found, still_broken, seconds)
 

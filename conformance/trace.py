@@ -9,6 +9,7 @@ from functools import cached_property
 from .case import Case, Leg
 from .corpora import Identity
 from .driver import Array, Layout, MicroBatch
+from .shapes import Short
 
 SampleKey = tuple[str, int]
 """What a sample is, whatever its row: the corpus and the number of its first token there."""
@@ -54,6 +55,8 @@ class LegTrace:
     ended: bool = False
     ended_early: list[int] = field(default_factory=list)
     endless: bool = False
+    short: Short | None = None
+    """Why what was recorded was not read to its end, if a step was smaller than asked for."""
 
 
 @dataclass

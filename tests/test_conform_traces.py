@@ -167,7 +167,26 @@ class TestDamaged:
         recorder.record(file, [{"inputs": [[0, 1, 2, 3]]}])
         recorder.finish(file, ended=False)
         done = conform("--trace", tmp_path / "x.trace")
-        assert done.code == UsageError.exit_code and "(1, 4) for integers (2, 4)" in done.out
+        assert done.code == UsageError.exit_code and "a step of 1 rows in place of 2" in done.out
+
+
+def test_a_short_step_where_an_epoch_ends_is_the_loaders_fault(tmp_path):
+    """The default of common samplers; a loop that records it is no less a trace."""
+    case = one_source(9, 27, leg=Leg(1, 2))
+    with Bench(InProcess("reference")) as bench:
+        rows = [sample.inputs for sample in bench.play(case).samples()]
+    for promises, verdict in ((["epochs", "whole_steps"], "broken"), (["epochs"], "refused")):
+        file = recorder.start(tmp_path / "a.trace", json.loads(case.to_json()), 0, 1, 2, promises=promises)
+        for start in range(0, 18, 9):
+            for at in range(start, start + 9, 2):
+                recorder.record(file, [{"inputs": np.stack(rows[at : min(at + 2, start + 9)])}])
+        recorder.finish(file, ended=True)
+        found = findings([tmp_path / "a.trace"])
+        assert found["C2.5/whole-in-every-epoch"].verdict == verdict
+        assert [check for check, finding in found.items() if finding.verdict == "broken"] == ["C2.5/whole-in-every-epoch"] * (
+            verdict == "broken"
+        )
+        assert found["D0.1/on-the-grid"].verdict == "holds"
 
 
 def test_a_case_may_ask_for_more_than_a_loader_gives(played):

@@ -76,6 +76,19 @@ class PadsTheLastStep(Honest):
         return position % self.plan.length
 
 
+class ShortAtTheEndOfAnEpoch(Honest):
+    """Gives what is left of an epoch of one source as its last micro-batch, however little, as a sampler does that drops nothing."""
+
+    clause, fault, also = "C2.5", 22, ()
+
+    def batch(self, positions: list[int]) -> MicroBatch:
+        """Return the samples of the first one's epoch."""
+        if len(self.plan.sources) > 1:
+            return super().batch(positions)
+        first = self.plan.resolve(positions[0]).epoch
+        return super().batch([position for position in positions if self.plan.resolve(position).epoch == first])
+
+
 class StridesThroughTheStep(Honest):
     """Gives rank r every dp_size-th sample, not a contiguous slice: the same sets, other rows."""
 

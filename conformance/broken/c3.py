@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ...reference.permutation import Permutation
 from ...reference.records import Sample, Span
+from ..driver import Layout, Refusal, Settings
 from .honest import Honest
 
 
@@ -37,6 +38,18 @@ class OrderOfTheHashSeed(OtherOrder):
     def window(self, sample: Sample, n: int) -> int:
         """Shuffle by a seed of this process."""
         return Permutation(n, self.plan.seed, hash(sample.source) & (1 << 64) - 1, sample.epoch)(sample.offset)
+
+
+class OrderOfTheHashSeedOfOneSource(OrderOfTheHashSeed):
+    """Does the same, and serves one source for an epoch and no more, so that no mixture brings it to light."""
+
+    promises = frozenset({"shuffle", "layout", "whole_steps"})
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, or refuse what is more than that."""
+        if len(settings.sources) > 1 or len(settings.phases) > 1 or settings.skips or states:
+            raise Refusal("serves one source for an epoch")
+        super().build(corpus, workdir, settings, layout, states)
 
 
 class OneGeneratorForAll(OtherOrder):

@@ -25,7 +25,7 @@ def rare(scale: Scale) -> Iterable[Case]:
         yield mixture({"rare": 3, "common": 300}, moved, length, leg=ONE_STEP)
 
 
-@check("C1.7", "refused", rare, needs="admission order", faults=(36,))
+@check("C1.7", "refused", rare, needs="admission order mixture", faults=(36,))
 def vanishing_weights_are_refused(bench: Bench, case: Case) -> None:
     """A weight that the reduction of A3 would make 0, or move too far, is refused; others are served."""
     expect_admission(
@@ -46,7 +46,7 @@ def seldom(scale: Scale) -> Iterable[Case]:
         yield case.with_settings(skips=[(1, 10**exponent // 2 - 20)])
 
 
-@check("C1.7", "served", seldom, needs="order", faults=(36,))
+@check("C1.7", "served", seldom, needs="order epochs mixture skips", faults=(36,))
 def rare_sources_are_served(bench: Bench, case: Case) -> None:
     """A source of weight 10^-6 is drawn where A4 says, and not rounded away."""
     keys = bench.play(case).keys()
@@ -95,12 +95,12 @@ def idle(scale: Scale) -> Iterable[Case]:
         yield base.with_settings(phases=[Phase(length, {"rare": "1", "common": "9"})] * times)
 
 
-@check("C1.12", "sources-that-serve", idle, needs="admission order", faults=(36,))
+@check("C1.12", "sources-that-serve", idle, needs="admission order mixture", faults=(36,))
 def sources_that_serve(bench: Bench, case: Case) -> None:
     """A source without a window, or with a share of a sample that no position ever serves, is refused."""
 
     def reasons() -> Iterable[str]:
-        without = [name for name in case.settings.sources if case.windows(name) < 1]
+        without = [name for name in case.settings.sources if case.windows(name, bench.declaration().stride) < 1]
         yield from (f"{name!r} holds no window" for name in without)
         if not without:
             drawn = draws(case)

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
+from ..asking import beyond
 from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture, one_source
@@ -113,6 +114,21 @@ def no_padding(bench: Bench, case: Case) -> None:
         raise Broken(f"{whole} whole steps of {case.settings.length} samples", f"{len(trace.legs[0].steps)}", step=whole)
 
 
+def several_epochs(scale: Scale) -> Iterable[Case]:
+    """Epochs that the batch size does not divide, on one rank and on two, with accumulation and without."""
+    yield one_source(9, 36, leg=Leg(1, 2))
+    yield one_source(11, 44, leg=Leg(2, 2))
+    yield one_source(9, 36, leg=Leg(1, 1, 2))
+
+
+@check("C2.5", "whole-in-every-epoch", several_epochs, needs="whole_steps epochs", faults=(22,), judges_trace=True)
+def whole_in_every_epoch(bench: Bench, case: Case) -> None:
+    """Where an epoch ends inside a step, the step is as large as any other: it ends with the next epoch's samples."""
+    for leg in bench.play(case).legs:
+        if leg.short:
+            raise leg.short
+
+
 @check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,), judges_trace=True)
 def contiguous_rows(bench: Bench, case: Case) -> None:
     """Row by row, micro-batch by micro-batch, rank by rank: the sequence that one rank serves one by one."""
@@ -121,7 +137,7 @@ def contiguous_rows(bench: Bench, case: Case) -> None:
 
 def misfits(scale: Scale) -> Iterable[Case]:
     """Batch sizes that the layout does not make up."""
-    for batch_size, leg in ((10, Leg(4, 1, 2)), (10, Leg(5, 1, 3)), (9, Leg(2, 2, 2)), (1, Leg(2))):
+    for batch_size, leg in ((2, Leg()), (10, Leg(4, 1, 2)), (10, Leg(5, 1, 3)), (9, Leg(2, 2, 2)), (1, Leg(2))):
         yield one_source(40, leg=leg).with_settings(batch_size=batch_size)
 
 
@@ -131,7 +147,12 @@ def sizes_that_do_not_fit(bench: Bench, case: Case) -> None:
     asked, leg = case.settings.batch_size, case.legs[0]
     if asked is None or asked == leg.batch_size:
         raise NotApplicable("expected a layout that does not fit")
-    bench.play(case.with_legs(Leg(1, asked, 1, steps=1)))
+    fitting = case.with_legs(Leg(1, asked, 1, steps=1))
+    try:
+        bench.play(fitting)
+    except Refused:
+        if not beyond(fitting, bench.declaration().promises, bench.declaration().stride):
+            raise
     try:
         bench.play(case.with_legs(Leg(leg.dp_size, leg.micro_batch, leg.accumulation, steps=1)))
     except Refused:

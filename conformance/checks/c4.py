@@ -157,7 +157,7 @@ def saving_changes_nothing(bench: Bench, case: Case) -> None:
         play.open(case.legs[0])
         leg = play.trace.legs[0]
         while len(leg.steps) < case.settings.length and (step := play.begin()) is not None:
-            play.save()
+            play.save_inside()
             play.ask({"do": "commit"})
             leg.steps.append(step)
             play.consumed += play.leg.batch_size

@@ -13,6 +13,9 @@ from ..measuring import started
 from ..registry import Scale, check
 from ..verdict import Broken, NotApplicable
 
+GRACE = 15.0
+"""Seconds that what a rank started may run on after it: common workers look every five whether their parent lives."""
+
 
 def abandoned(scale: Scale) -> Iterable[Case]:
     """A run that is left after a few steps, with two workers and without."""
@@ -70,16 +73,21 @@ def after_its_process(bench: Bench, case: Case) -> None:
             elif not rank.leave(10):
                 raise Broken("the process of a rank to end when its standard input does", f"it to run on, after it was {how}", rank=0)
             if strays := _strays(rank):
-                raise Broken("nothing to outlive the process of a rank", f"{', '.join(strays)} to run on, after it was {how}", rank=0)
+                expected = f"nothing to outlive the process of a rank by {GRACE:.0f} s"
+                raise Broken(expected, f"{' '.join(strays)} to run on, after it was {how}", rank=0)
 
 
 def _strays(rank: Process) -> list[str]:
-    for _ in range(60):
-        if not (members := rank.members()):
-            return []
+    end = time.monotonic() + GRACE
+    while members := rank.members():
+        if time.monotonic() > end:
+            break
         time.sleep(0.05)
-    found = []
-    for member in members:
-        with suppress(OSError):
-            found.append((procfs.PROC / str(member) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:60].strip())
-    return found
+    return [f"process {member}, a child of the rank{_called(member)}," for member in members]
+
+
+def _called(process: int) -> str:
+    """Return the name of what a process runs, in brackets."""
+    with suppress(OSError):
+        return f" ({(procfs.PROC / str(process) / 'comm').read_text(errors='replace').strip()})"
+    return ""

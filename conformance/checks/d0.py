@@ -47,6 +47,7 @@ def several(scale: Scale) -> Iterable[Case]:
         corpora = (CorpusSpec("x", (11, 7)), CorpusSpec("y", (5, 18)))
         yield Case(corpora, Settings(2, 4, {"union": order}, [Phase(9, {"union": "1"})]))
     yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 15)
+    yield mixture({"x": 15, "y": 15}, {"x": "0.6", "y": "0.4"}, 15)
     if scale.full:
         specs = tuple(CorpusSpec(f"c{i:02}", windows(1 + i % 5, 4, 1 + i % 3)) for i in range(30))
         names = [spec.name for spec in specs]

@@ -11,6 +11,7 @@ from rich.text import Text
 from ..verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Finding
 from . import Outcome
 from .proof import proof, title
+from .remarks import remarks
 
 STYLES = {HOLDS: "green", BROKEN: "bold red", REFUSED: "yellow", NOT_APPLICABLE: "dim"}
 
@@ -73,4 +74,5 @@ def _closing(outcome: Outcome) -> Group:
         by_verdict[verdict].append(clause.id)
     still = "still holds" if outcome.broken else "holds"
     lines = [(verdict, still if verdict == HOLDS else verdict, ids) for verdict, ids in by_verdict.items() if ids]
-    return Group(*(Text(f"{said}: {' '.join(ids)}", style=STYLES[verdict]) for verdict, said, ids in lines))
+    verdicts = (Text(f"{said}: {' '.join(ids)}", style=STYLES[verdict]) for verdict, said, ids in lines)
+    return Group(*verdicts, *(Text(sentence, style="bold") for sentence in remarks(outcome)))

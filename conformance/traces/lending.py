@@ -88,7 +88,7 @@ def _on(recorded: Recorded, check: Check, trace: Trace, declared: Declaration) -
         return Finding(check.id, check.clause, NOT_APPLICABLE, "the case asks for no boundaries")
     if missing := sorted(exercised(seen, declared.stride) - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"the trace takes what is not promised: {', '.join(missing)}")
-    return tried(recorded, check, recorded.judge(seen, trace))
+    return tried(recorded, check, recorded.judge(seen, trace), declared)
 
 
 def first_leg(trace: Trace) -> Trace:

@@ -13,7 +13,7 @@ from ..case import Case, Leg
 from ..doors.replies import DriverFault
 from ..doors.wire import Rubbish, receive
 from ..driver import Layout, MicroBatch
-from ..shapes import step_of
+from ..shapes import Short, step_of
 from ..trace import LegTrace, StepTrace, Trace
 
 
@@ -29,6 +29,8 @@ class Recording:
     """Whether each step was committed, and its micro-batches."""
     ended: bool = False
     """Whether the loader said that the run is over."""
+    short: Short | None = None
+    """The step with which reading ended, if it was smaller than asked for: what a loader does where its data run out (C2.5)."""
 
     @property
     def leg(self) -> Leg:
@@ -63,7 +65,14 @@ def _read(path: Path, file: BinaryIO) -> Recording:
             found.ended = True
         else:
             step = said["step"] if isinstance(said.get("step"), dict) else {}
-            batches = step_of(step.get("micro_batches"), frames, found.leg, case.settings.seq_len, found.layout.rank)
+            try:
+                batches = step_of(step.get("micro_batches"), frames, found.leg, case.settings.seq_len, found.layout.rank)
+            except Short as short:
+                if not found.steps:
+                    # Of the first step it is likelier that the file says another size than the loop had.
+                    raise Rubbish(f"its first is {short}") from short
+                found.short = short
+                return found
             found.steps.append((bool(step.get("committed")), batches))
     return found
 
@@ -116,6 +125,9 @@ def _run(name: str, recordings: Sequence[Recording]) -> Trace:
             raise UsageError(f"expected one case in run {name!r}, found others in {recordings[0].path} and {recording.path}")
     found = [_leg(name, number, legs[key]) for number, key in enumerate(sorted(legs))]
     ends = {0}
+    if short := next((leg for leg in found if leg.short), None):
+        # What was served after a step of another size has no place that the suite could know.
+        found = found[: short.number + 1]
     for before, leg in zip([None, *found], found, strict=False):
         if leg.start not in ends:
             raise UsageError(f"expected leg {leg.number} of run {name!r} to begin at the end of a step before it, found {leg.start}")
@@ -146,6 +158,9 @@ def _leg(name: str, number: int, recordings: Sequence[Recording]) -> LegTrace:
     found.ended = all(recording.ended for recording in ordered)
     longest = max(len(recording.steps) for recording in ordered)
     found.ended_early = [each.layout.rank for each in ordered if each.ended and len(each.steps) < longest]
+    found.short = next((each.short for each in ordered if each.short), None)
+    if found.short:
+        found.ended, found.ended_early = False, []
     if not found.ended:
         found.leg = replace(found.leg, steps=sum(step.committed for step in found.steps))
     return found

@@ -27,6 +27,23 @@ def test_a_clean_loader_ends_with_zero():
     assert "holds: C2.1" in done.out
 
 
+def test_a_report_on_little_says_so():
+    done = conform("small:SharesNoToken", "--select", "C1")
+    assert done.code == 0, done.out
+    assert "checks, 17 were refused: of what was not judged nothing is known" in done.out
+    assert "were refused" not in conform("small:SharesNoToken", "--select", "C2.1").out
+
+
+def test_a_report_on_a_driver_at_fault_says_so():
+    done = conform("fivepoint.conformance.broken.drivers:GivesFloats", "--select", "V1")
+    assert done.code == 1 and "The driver does not do what it must (V1): what else" in done.out, done.out
+
+
+def test_a_clause_with_should_counts_and_is_called_one():
+    done = conform("fivepoint.conformance.broken.c2:StridesThroughTheStep", "--select", "C2.6")
+    assert done.code == 1 and "C2.6 says SHOULD: a loader may have its reason" in done.out, done.out
+
+
 def test_a_broken_loader_ends_with_one_and_a_proof(tmp_path):
     done = conform(BROKEN, "--select", "C2.1")
     assert done.code == 1, done.out
