@@ -175,6 +175,7 @@ def _door(names: list[str], process: str | None, processes: bool, limit: float |
     (loader,) = names
     try:
         door = InProcess(loader, **seconds)
+        door.find()
     except LookupError as reason:
         raise UsageError(str(reason)) from reason
     if not processes:

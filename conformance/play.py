@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .case import INSIDE, KILL, SAVE, Case, Leg, settings_from
-from .doors import Rank
+from .doors import Rank, end_all
 from .doors.replies import DriverFault, LoaderError
 from .driver import Array, Refusal, Settings
 from .shapes import step_of
@@ -16,6 +16,9 @@ from .trace import LegTrace, StepTrace, Trace
 
 if TYPE_CHECKING:
     from .bench import Bench
+
+LEAVE = 15.0
+"""Seconds in which the processes of all ranks end, once their standard input has."""
 
 
 class Refused(Exception):  # noqa: N818 it is an answer
@@ -52,7 +55,8 @@ class Play:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End every process and remove the folder."""
-        self._end()
+        # Of a rank that did not answer, nothing more is expected.
+        self._end(0 if isinstance(error, DriverFault) else LEAVE)
         shutil.rmtree(self.workdir, ignore_errors=True)
 
     def run(self, leg: Leg) -> LegTrace:
@@ -103,7 +107,7 @@ class Play:
         """SIGKILL to every rank, whatever it is doing."""
         for rank in self.ranks:
             rank.kill()
-        self._end()
+        self._end(0)
 
     def _where(self) -> dict[str, Any]:
         return {"corpus": str(self.corpus), "workdir": str(self.workdir), "settings": asdict(self.settings)}
@@ -172,11 +176,11 @@ class Play:
         return found
 
     def close(self) -> None:
-        """Close every loader, and end its process."""
+        """Close every loader, and end its process; raises DriverFault for one that runs on."""
         self.ask({"do": "close"})
-        self._end()
+        if late := self._end(LEAVE):
+            raise DriverFault("V2", f"was closed, and still ran {LEAVE:g} s after the end of its standard input", late[0])
 
-    def _end(self) -> None:
-        for rank in self.ranks:
-            rank.end()
-        self.ranks = []
+    def _end(self, seconds: float) -> list[int]:
+        ranks, self.ranks = self.ranks, []
+        return end_all(ranks, seconds)

@@ -68,7 +68,9 @@ class Session:
         self.checks = collected()
         listed: Path | None = config.getoption("known_failures")
         try:
-            self.bench: Bench = Bench(InProcess(self.loader))
+            door = InProcess(self.loader)
+            door.find()
+            self.bench: Bench = Bench(door)
             self.known = read(config.invocation_params.dir / listed, [check.id for check in self.checks]) if listed else {}
         except (LookupError, UsageError) as reason:
             raise pytest.UsageError(str(reason)) from reason

@@ -11,7 +11,7 @@ from .asking import asked
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
 from .doors.replies import DriverFault
-from .driver import PROMISES
+from .driver import MUSTS, PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
 from .shrink import smallest
 from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
@@ -170,4 +170,4 @@ def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration, se
 
 
 def _named(check: Check, name: str) -> bool:
-    return name in (check.id, check.clause, check.clause.partition(".")[0])
+    return name in (check.id, check.clause, "V" if check.clause in MUSTS else check.clause.partition(".")[0])

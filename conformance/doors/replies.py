@@ -22,7 +22,7 @@ def opened(message: dict[str, Any], frames: list[Array], number: int) -> tuple[A
     if "refused" in message:
         raise Refusal(message["refused"])
     if "fault" in message:
-        raise DriverFault("V1", str(message["fault"]), number)
+        raise DriverFault(str(message.get("must", "V1")), str(message["fault"]), number)
     if "error" in message:
         raise LoaderError(f"process {number}: {message['error']}")
     if "ok" not in message:
