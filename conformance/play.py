@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .case import INSIDE, KILL, SAVE, Case, Leg, settings_from
 from .doors import Rank, end_all
 from .doors.replies import DriverFault, LoaderError
@@ -132,8 +134,11 @@ class Play:
     def save(self) -> None:
         """Collect the states of all ranks for the next leg."""
         saved = self.ask({"do": "save"})
-        if silent := [rank.number for rank, (_, frames) in zip(self.ranks, saved, strict=True) if not frames]:
-            raise DriverFault("V2", "answered save with no state", silent[0])
+        for rank, (_, frames) in zip(self.ranks, saved, strict=True):
+            if len(frames) != 1:
+                raise DriverFault("V2", f"answered save with {len(frames) or 'no'} states", rank.number)
+            if frames[0].dtype != np.uint8 or frames[0].ndim != 1:
+                raise DriverFault("V2", f"answered save with {frames[0].dtype} {frames[0].shape} for bytes", rank.number)
         states = [frames[0] for _, frames in saved]
         # A case that was made smaller may have fewer processes than the one that it names.
         self.states = states if self.leg.state_of is None else [states[min(self.leg.state_of, len(states) - 1)]]

@@ -52,19 +52,31 @@ def run(
     try:
         declared = declaration(bench)
     except DriverFault as fault:
-        return [undeclared(fault)]
-    faults: list[Finding] = []
+        findings.append(undeclared(fault))
+        report(findings[0])
+        return findings
+    patience = Patience()
     for check in collected(select):
-        if len(faults) < GIVE_UP and not any(fault.check.startswith("V") for fault in faults):
-            findings.append(judge(bench, check, declared, mode, seed, shrinking))
-        else:
-            findings.append(
-                Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {faults[-1].check} found {faults[-1].clause} broken")
-            )
-        if findings[-1].verdict == BROKEN and findings[-1].clause in ("V1", "V2"):
-            faults.append(findings[-1])
+        findings.append(patience.finding(check, lambda check: judge(bench, check, declared, mode, seed, shrinking)))
         report(findings[-1])
     return findings
+
+
+class Patience:
+    """Leaves checks out once the driver was found at fault too often."""
+
+    def __init__(self) -> None:
+        self.faults: list[Finding] = []
+
+    def finding(self, check: Check, judged: Callable[[Check], Finding]) -> Finding:
+        """Return what a check finds, or that it was given up."""
+        if len(self.faults) >= GIVE_UP or any(fault.check.startswith("V") for fault in self.faults):
+            last = self.faults[-1]
+            return Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {last.check} found {last.clause} broken")
+        found = judged(check)
+        if found.verdict == BROKEN and found.clause in ("V1", "V2"):
+            self.faults.append(found)
+        return found
 
 
 def declaration(bench: Bench) -> Declaration:

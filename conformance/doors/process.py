@@ -49,6 +49,7 @@ class Process:
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         os.set_blocking(self._stdin.fileno(), False)
         self._ahead = b""
+        self._frame = -1
         self._deadline = 0.0
 
     @property
@@ -89,6 +90,7 @@ class Process:
 
     def hear(self) -> tuple[dict[str, Any], list[Array]]:
         """Return the message that came back within the time limit, whatever it says."""
+        self._frame = -1
         try:
             return receive(self._read_line, self._read)
         except Rubbish as reason:
@@ -150,7 +152,7 @@ class Process:
         while b"\n" not in self._ahead:
             if len(self._ahead) > LONGEST_LINE:
                 raise Rubbish(f"a line of more than {LONGEST_LINE} bytes")
-            if not self._more():
+            if not self._more(f", but for {len(self._ahead)} bytes of a line that does not end" if self._ahead else ""):
                 return b""
         line, _, self._ahead = self._ahead.partition(b"\n")
         return line + b"\n"
@@ -158,18 +160,19 @@ class Process:
     def _read(self, size: int) -> bytes:
         parts = [self._ahead[:size]]
         self._ahead, missing = self._ahead[size:], size - len(parts[0])
+        self._frame += 1
         while missing:
-            if not self._more():
+            if not self._more(f", but for {size - missing} of {size} bytes of frame {self._frame}"):
                 raise Rubbish(f"the stream ended {missing} bytes before the end of a frame")
             parts.append(self._ahead[:missing])
             missing -= len(parts[-1])
             self._ahead = self._ahead[len(parts[-1]) :]
         return b"".join(parts)
 
-    def _more(self) -> bool:
+    def _more(self, came: str = "") -> bool:
         left = self._deadline - time.monotonic()
         if left <= 0 or not select.select([self._stdout], [], [], left)[0]:
-            raise DriverFault("V2", f"did not answer within {self._limit:g} s", self.number)
+            raise DriverFault("V2", f"did not answer within {self._limit:g} s{came}", self.number)
         data = os.read(self._stdout.fileno(), 1 << 20)
         self._ahead += data
         return bool(data)

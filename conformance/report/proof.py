@@ -3,7 +3,7 @@
 from ..case import Case
 from ..contract import clauses
 from ..verdict import Finding
-from .words import describe
+from .words import describe, plain
 
 
 def proof(finding: Finding, command: str = "") -> list[tuple[str, str]]:
@@ -12,7 +12,7 @@ def proof(finding: Finding, command: str = "") -> list[tuple[str, str]]:
     parts += [("expected", finding.expected), ("got", finding.got or finding.reason)]
     if finding.case:
         parts.append(("smallest case", "\n".join(describe(Case.from_json(finding.case)))))
-    return [(heading, text) for heading, text in [*parts, ("reproduce", command)] if text]
+    return [(heading, plain(text)) for heading, text in [*parts, ("reproduce", command)] if text]
 
 
 def title(finding: Finding) -> str:

@@ -13,6 +13,7 @@ from ..case import Case, Leg
 from ..doors.replies import DriverFault
 from ..doors.wire import Rubbish, receive
 from ..driver import Layout, MicroBatch
+from ..reading import MOST_PROCESSES, case_from
 from ..shapes import step_of
 from ..trace import LegTrace, StepTrace, Trace
 
@@ -53,10 +54,12 @@ def _read(path: Path, file: BinaryIO) -> Recording:
     value = {name: held for name, held in header[0].items() if name != "frames"}
     validate(value, "trace", str(path), UsageError)
     try:
-        case = Case.from_value(value["case"])
-    except (KeyError, TypeError, ValueError) as reason:
+        case = case_from(value["case"])
+    except ValueError as reason:
         raise Rubbish(f"its case is none: {reason}") from reason
     found = Recording(path, value, case, Layout(**value["layout"]))
+    if found.layout.dp_size * found.layout.peers > MOST_PROCESSES:
+        raise Rubbish(f"expected at most {MOST_PROCESSES} processes, found {found.layout.dp_size * found.layout.peers}")
     while (message := _message(file)) is not None:
         said, frames = message
         if "ended" in said:
@@ -70,25 +73,21 @@ def _read(path: Path, file: BinaryIO) -> Recording:
 
 def _message(file: BinaryIO) -> tuple[dict[str, Any], list[Any]] | None:
     """Return the next message, None at the end of the file or of what is whole."""
-    torn = False
 
     def line() -> bytes:
-        nonlocal torn
         read = file.readline()
-        torn = not read.endswith(b"\n")
-        return b"" if torn else read
+        return read if read.endswith(b"\n") else b""
 
     def exactly(size: int) -> bytes:
-        nonlocal torn
         read = file.read(size)
-        torn = torn or len(read) < size
-        return read.ljust(size, b"\0")
+        if len(read) < size:
+            raise EOFError
+        return read
 
     try:
-        message = receive(line, exactly)
+        return receive(line, exactly)
     except EOFError:
         return None
-    return None if torn else message
 
 
 def traces(recordings: Iterable[Recording]) -> list[Trace]:
