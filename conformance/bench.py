@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..errors import OutputError
+from ..reference.files import written
 from .case import Case
 from .corpora import CorpusSpec, Identity
 from .doors import Door, end_all
@@ -18,6 +20,9 @@ from .play import LEAVE, Failed, Play, Refused
 from .trace import Trace
 
 __all__ = ["Bench", "Declaration", "Failed", "Play", "Refused"]
+
+ROOM = 1 << 20
+"""Bytes that are free on any disk on which a loader can be judged."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ class Bench:
     def __init__(self, door: Door, parent: Path | None = None) -> None:
         """Make the folder in which everything happens, in `parent` or where temporary files go; `close` removes it."""
         self.door = door
-        self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
+        with written(parent or Path(tempfile.gettempdir())):
+            self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
         self.plays = 0
         self._declared: Declaration | None = None
         self._undeclared: DriverFault | None = None
@@ -102,7 +108,13 @@ class Bench:
         return Play(self, case, corpus or self.corpora(case.corpora), self._new_folder())
 
     def _new_folder(self) -> Path:
-        return Path(tempfile.mkdtemp(prefix="play-", dir=self.folder))
+        with written(self.folder):
+            return Path(tempfile.mkdtemp(prefix="play-", dir=self.folder))
+
+    def expect_room(self) -> None:
+        """Raise OutputError where the disk of the bench is full, for which no loader can be blamed."""
+        if shutil.disk_usage(self.folder).free < ROOM:
+            raise OutputError(f"expected room for the cases in {self.folder.parent}, found a full disk; free space or set TMPDIR")
 
 
 def _declaration(found: Any) -> Declaration:

@@ -15,6 +15,7 @@ from ..reference.files import expect_writable, written
 from . import console
 from .bench import Bench
 from .case import Case
+from .doors.adopting import adopted
 from .opening import Opened
 from .registry import Check
 from .report import Outcome
@@ -55,7 +56,7 @@ def judged(opened: Opened, checks: Sequence[Check], mode: str, seed: int, known:
     declared = None
     stopped: BaseException | None = None
     try:
-        with _ended_by_signals(), Bench(opened.door) as bench, console.progress(len(checks)) as advance:
+        with _ended_by_signals(), adopted(), Bench(opened.door) as bench, console.progress(len(checks)) as advance:
 
             def hear(finding: Finding) -> None:
                 findings.append(finding)

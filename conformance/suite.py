@@ -144,7 +144,14 @@ def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Fi
 
 
 def tried(bench: Bench, check: Check, case: Case) -> Finding:
-    """Return the finding of a check on one case, whatever is promised."""
+    """Return the finding of a check on one case, whatever is promised; raises OutputError where the disk was full."""
+    found = _tried(bench, check, case)
+    if found.verdict == BROKEN:
+        bench.expect_room()
+    return found
+
+
+def _tried(bench: Bench, check: Check, case: Case) -> Finding:
     made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
     try:
         check.judge(bench, case)

@@ -35,6 +35,9 @@ class Recorded(Bench):
     def close(self) -> None:
         """Nothing was made."""
 
+    def expect_room(self) -> None:
+        """Nothing is written."""
+
     def declaration(self) -> Declaration:
         """Return what the traces promise."""
         assert self._declared is not None

@@ -44,7 +44,8 @@ def read(path: Path) -> Recording:
         with path.open("rb") as file:
             return _read(path, file)
     except (OSError, Rubbish, DriverFault) as reason:
-        raise UsageError(f"expected a recorded trace at {path}: {reason}") from reason
+        said = reason.found if isinstance(reason, DriverFault) else reason
+        raise UsageError(f"expected a recorded trace at {path}: {said}") from reason
 
 
 def _read(path: Path, file: BinaryIO) -> Recording:
