@@ -34,7 +34,7 @@ def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any
         table.add_row(*(Text(_shown(cell)) for cell in row))
     # Where nobody looks, rows are folded to what a page holds, unless COLUMNS says otherwise.
     console = Console()
-    (console if console.is_terminal or "COLUMNS" in os.environ else Console(width=PAGE)).print(table)
+    (console if console.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(width=PAGE)).print(table)
     if len(shown) < len(rows):
         typer.echo(f"the first {len(shown)} of {len(rows)}; --json gives all")
 

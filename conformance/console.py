@@ -30,7 +30,7 @@ def print_checks(checks: "Iterable[Check]") -> None:
 
 def sized(console: Console) -> Console:
     """Return a console for tables: where nobody looks, rows are folded to what a page holds, unless COLUMNS says otherwise."""
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=PAGE)
+    return console if console.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(width=PAGE)
 
 
 @contextmanager

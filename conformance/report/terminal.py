@@ -1,6 +1,7 @@
 """The report for people: a row for every clause, each failure as a proof, and what still holds."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from rich.box import SIMPLE
 from rich.console import Console, Group
@@ -25,13 +26,13 @@ def print_outcome(outcome: Outcome) -> None:
     # Where nobody looks, sentences are left whole.
     console = sized(console)
     console.print(_clauses(outcome))
-    for finding in outcome.broken:
+    for finding, *others in _alike(outcome):
         known = f", as is known: {plain(outcome.known[finding.check])}" if expected(finding, outcome.known) else ""
         if seen:
-            console.print(Text(title(finding) + known, style=STYLES[BROKEN]))
+            console.print(Text(title(finding, *others) + known, style=STYLES[BROKEN]))
             console.print(_proof(outcome, finding))
         else:
-            heading, *rest = text(finding, outcome.command(finding)).splitlines()
+            heading, *rest = text(finding, outcome.command(finding), others).splitlines()
             console.print(Text("\n".join([heading + known, *rest, ""])), soft_wrap=True)
     for finding in outcome.findings:
         if said := stale(finding, outcome.known):
@@ -40,6 +41,15 @@ def print_outcome(outcome: Outcome) -> None:
         said = f"stopped: {len(outcome.findings)} of {len(outcome.checks)} checks were judged"
         console.print(Text(said, style="bold red"), soft_wrap=True)
     console.print(_closing(outcome), soft_wrap=not seen)
+
+
+def _alike(outcome: Outcome) -> Iterable[list[Finding]]:
+    """Return the findings that are proofs, those together that several checks of a clause found word for word."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for each in outcome.broken:
+        same = (each.clause, each.expected, each.got, str(each.where), each.case, outcome.known.get(each.check))
+        found.setdefault(same, []).append(each)
+    return found.values()
 
 
 def _clauses(outcome: Outcome) -> Table:
@@ -54,7 +64,7 @@ def _clauses(outcome: Outcome) -> Table:
         table.add_row(
             clause.id,
             clause.title,
-            Text(verdict, style=STYLES[verdict]),
+            Text(verdict if findings or not outcome.stopped else "", style=STYLES[verdict]),
             _counts(findings) if findings else "not judged" if outcome.stopped else "the driver's fault hides it",
             f"{seconds:.1f}",
             Text(plain("; ".join(reasons)), style="dim"),
@@ -78,8 +88,9 @@ def _proof(outcome: Outcome, finding: Finding) -> Padding:
 
 def _closing(outcome: Outcome) -> Group:
     by_verdict: dict[str, list[str]] = {verdict: [] for verdict in STYLES}
-    for clause, verdict, _ in outcome.rows():
-        by_verdict[verdict].append(clause.id)
+    for clause, verdict, findings in outcome.rows():
+        if findings or not outcome.stopped:
+            by_verdict[verdict].append(clause.id)
     still = "still holds" if outcome.broken else "holds"
     lines = [(verdict, still if verdict == HOLDS else verdict, ids) for verdict, ids in by_verdict.items() if ids]
     return Group(*(Text(f"{said}: {' '.join(ids)}", style=STYLES[verdict]) for verdict, said, ids in lines))

@@ -12,7 +12,7 @@ from ..bench import Declaration
 from ..case import Case, Leg
 from ..doors.replies import DriverFault
 from ..doors.wire import Rubbish, receive
-from ..driver import Layout, MicroBatch
+from ..driver import PROMISES, Layout, MicroBatch
 from ..reading import MOST_PROCESSES, case_from
 from ..shapes import step_of
 from ..trace import LegTrace, StepTrace, Trace
@@ -105,6 +105,8 @@ def declared(recordings: Sequence[Recording]) -> Declaration:
     if len(found) != 1:
         raise UsageError(f"expected traces with the same promises and stride, found {sorted(found)}")
     ((promises, stride),) = found
+    if unknown := sorted(set(promises) - PROMISES.keys()):
+        raise UsageError(f"expected promises that DRIVERS.md lists, found {', '.join(unknown)} in {recordings[0].path}")
     return Declaration(frozenset(promises), stride, "")
 
 
@@ -114,6 +116,8 @@ def _run(name: str, recordings: Sequence[Recording]) -> Trace:
         legs[recording.header["leg"]].append(recording)
         if recording.case != recordings[0].case:
             raise UsageError(f"expected one case in run {name!r}, found others in {recordings[0].path} and {recording.path}")
+    if sorted(legs) != list(range(len(legs))):
+        raise UsageError(f"expected the legs of run {name!r} from 0 on, found {', '.join(map(str, sorted(legs)))}; give all of its files")
     found = [_leg(name, number, legs[key]) for number, key in enumerate(sorted(legs))]
     ends = {0}
     for before, leg in zip([None, *found], found, strict=False):
