@@ -5,15 +5,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from conforming import conform
 
 from fivepoint.conformance.doors import Processes, host_command, procfs
 from fivepoint.conformance.driver import Layout
-
-HERE = "fivepoint.conformance.broken.honest:Honest"
+from fivepoint.conformance.opening import command_of
+from fivepoint.errors import OutputError, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +45,82 @@ def test_what_a_driver_prints_is_no_part_of_the_report(tmp_path):
     )
     done = conform("loud:Loud", "--select", "V1")
     assert done.code == 0 and "rubbish" not in done.out, done.out
+
+
+LINGERS = (
+    "import os, sys, time\nfrom fivepoint.conformance.doors.host import serve\n"
+    "from fivepoint.conformance.broken.honest import Honest\n"
+    "serve(Honest(), sys.stdin.buffer, sys.stdout.buffer)\ntime.sleep(1000)\n"
+)
+
+
+def test_ranks_that_ignore_the_end_of_their_input_are_waited_for_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("fivepoint.conformance.bench.LEAVE", 1.0)
+    monkeypatch.setattr("fivepoint.conformance.play.LEAVE", 1.0)
+    (tmp_path / "lingers.py").write_text(LINGERS)
+    start = time.monotonic()
+    done = conform("--process", f"{sys.executable} -P lingers.py", "--select", "V")
+    assert done.code == 1 and "still ran 1 s after the end of its standard input" in done.out, done.out
+    assert time.monotonic() - start < 60
+
+
+def test_a_child_without_variables_in_a_session_of_its_own_is_found_and_ended(tmp_path):
+    (tmp_path / "stray.py").write_text(
+        "import subprocess\nfrom fivepoint.conformance.broken.honest import Honest\n"
+        "class Stray(Honest):\n    def build(self, *given):\n        super().build(*given)\n"
+        "        subprocess.Popen(['sleep', '613'], env={}, start_new_session=True)\n"
+    )
+    sys.path.insert(0, str(tmp_path))
+    try:
+        (rank,) = Processes(host_command("stray:Stray")).open([Layout(0, 1, 1)], tmp_path, {}, True)
+    finally:
+        sys.path.remove(str(tmp_path))
+    case = {"seed": 1, "seq_len": 4, "sources": {}, "phases": [{"length": 4, "weights": {}}]}
+    rank.ask({"do": "build", "corpus": ".", "workdir": ".", "settings": case, "layout": {"dp_rank": 0, "dp_size": 1, "micro_batch": 1}})
+    rank.hear()
+    members = rank.members()
+    rank.end(5)
+    assert [member for member in members if procfs.started(member)] == []
+
+
+def test_a_signal_ends_it_with_what_was_found_and_leaves_nothing(tmp_path):
+    (tmp_path / "bench").mkdir()
+    command = [sys.executable, "-P", "-m", "fivepoint.cli", "conform", "reference", "--select", "V", "--select", "C4"]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "bench"), "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as running:
+        deadline = time.monotonic() + 30
+        while not list((tmp_path / "bench").glob("*/play-*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGTERM)
+        out, _ = running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM and "checks were judged" in out, out
+    assert list((tmp_path / "bench").iterdir()) == []
+
+
+def test_a_reader_that_leaves_does_not_decide_the_exit_code():
+    command = [sys.executable, "-P", "-m", "fivepoint.cli", "conform", "reference", "--select", "C2.4"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as running:
+        running.stdout.close()
+        assert running.wait(60) == 0
+
+
+def test_a_full_disk_is_not_the_loaders_fault(monkeypatch, tmp_path):
+    monkeypatch.setattr("fivepoint.conformance.bench.ROOM", 1 << 62)
+    done = conform("fivepoint.conformance.broken.c2:EveryRankReadsTheSame", "--select", "C2.1")
+    assert done.code == OutputError.exit_code and "found a full disk" in done.out, done.out
+
+
+def test_a_program_and_its_files_are_those_of_the_current_folder(tmp_path):
+    program = tmp_path / "my loader"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -P -m fivepoint.conformance.doors.host reference\n")
+    program.chmod(0o755)
+    assert conform("--process", "'./my loader' --ranks", "--select", "C2.4").code == 0
+    (tmp_path / "text").touch()
+    assert command_of("python text other") == ["python", str(tmp_path / "text"), "other"]
+
+
+@pytest.mark.parametrize("command", ["", "  ", "''", 'node "x'])
+def test_what_is_no_command_is_one_sentence(command):
+    done = conform("--process", command)
+    assert done.code == UsageError.exit_code and done.out.startswith("expected a command after --process"), done.out

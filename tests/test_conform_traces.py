@@ -166,7 +166,7 @@ class TestDamaged:
             traces([read(file) for file in files[2:]])
 
     def test_a_promise_that_is_none(self, played):
-        with pytest.raises(UsageError, match="expected promises that DRIVERS.md lists, found the moon"):
+        with pytest.raises(UsageError, match="expected promises that DRIVERS\\.md lists, found the moon"):
             declared([read(file) for file in played(EPOCH, promises=frozenset({"the moon"}))])
 
     @pytest.mark.parametrize(
