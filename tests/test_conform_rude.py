@@ -1,15 +1,22 @@
 """Drivers that take their process down or hold it: a verdict that names it, exit code 1, and the suite goes on."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from conforming import conform
 
-from fivepoint.conformance.doors import Processes, host_command, procfs
+from fivepoint.conformance.bench import Bench
+from fivepoint.conformance.case import Leg
+from fivepoint.conformance.cases import one_source
+from fivepoint.conformance.doors import InProcess, Processes, host_command, procfs
+from fivepoint.conformance.doors.replies import DriverFault
 from fivepoint.conformance.driver import Layout
 from fivepoint.conformance.opening import command_of
 from fivepoint.errors import OutputError, UsageError
@@ -124,3 +131,26 @@ def test_a_program_and_its_files_are_those_of_the_current_folder(tmp_path):
 def test_what_is_no_command_is_one_sentence(command):
     done = conform("--process", command)
     assert done.code == UsageError.exit_code and done.out.startswith("expected a command after --process"), done.out
+
+
+def test_what_came_of_an_answer_that_is_late_is_said():
+    command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.broken.speakers", "slow"])
+    done = conform("--process", command, "--select", "V1", "--limit", 3)
+    assert "did not answer within 3 s, but for 0 of 64 bytes of frame 0" in done.out, done.out
+
+
+@pytest.mark.parametrize(
+    ("frames", "got"),
+    [
+        ([np.zeros(2, np.uint8)] * 2, "answered save with 2 states"),
+        ([], "answered save with no states"),
+        ([np.zeros(2, np.int64)], "answered save with int64 (2,) for bytes"),
+    ],
+)
+def test_a_state_is_one_frame_of_bytes(monkeypatch, frames, got):
+    with Bench(InProcess("reference")) as bench, bench.open(one_source(4)) as play:
+        play.start(Leg())
+        monkeypatch.setattr(play.ranks[0], "ask", lambda request, given=(): None)
+        monkeypatch.setattr(play.ranks[0], "reply", lambda: (None, frames))
+        with pytest.raises(DriverFault, match=re.escape(got)):
+            play.save()

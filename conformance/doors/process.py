@@ -100,9 +100,9 @@ class Process:
 
     def kill(self) -> None:
         """SIGKILL to the process and everything that it started."""
-        # Children that do not carry the mark are found as long as their parent runs.
-        self.members()
         if self.runs:
+            # Children that do not carry the mark are found as long as their parent runs.
+            self.members()
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
         end = time.monotonic() + 1
@@ -121,9 +121,10 @@ class Process:
 
     def release(self) -> None:
         """Close its standard input, at which it has to end."""
-        self.members()
-        with suppress(OSError):
-            self._stdin.close()
+        if not self._stdin.closed:
+            self.members()
+            with suppress(OSError):
+                self._stdin.close()
 
     def leave(self, seconds: float) -> bool:
         """Release it, and return whether it ended by itself within `seconds`."""
