@@ -21,6 +21,7 @@ from rich.table import Table
 from ..errors import UsageError
 from . import broken
 from .bench import Bench
+from .console import sized
 from .doors import InProcess
 from .doors.replies import DriverFault
 from .driver import Driver
@@ -174,8 +175,8 @@ def print_matrix(rows: Mapping[str, Row]) -> None:
         own = [check for check in row.caught_by if check.startswith(f"{row.clause}/")]
         others = [check for check in row.caught_by if check not in own]
         table.add_row(name, row.clause, "" if row.fault is None else str(row.fault), "  ".join([*own, *others]) or "nothing")
-    console = Console()
-    (console if console.is_terminal else Console(width=1000)).print(table)
+    console = sized(Console())
+    console.print(table)
     for name, what in astray(rows).items():
         console.print(f"{name} {what}")
     if left := idle(rows.values()):

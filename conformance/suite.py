@@ -11,7 +11,7 @@ from .asking import asked, beyond, narrowed
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
 from .doors.replies import DriverFault
-from .driver import PROMISES
+from .driver import MUSTS, PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
 from .shapes import Short
 from .shrink import kind, smallest
@@ -55,19 +55,31 @@ def run(
     try:
         declared = declaration(bench)
     except DriverFault as fault:
-        return [undeclared(fault)]
-    faults: list[Finding] = []
+        findings.append(undeclared(fault))
+        report(findings[0])
+        return findings
+    patience = Patience()
     for check in collected(select):
-        if len(faults) < GIVE_UP and not any(fault.check.startswith("V") for fault in faults):
-            findings.append(judge(bench, check, declared, mode, seed, shrinking))
-        else:
-            findings.append(
-                Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {faults[-1].check} found {faults[-1].clause} broken")
-            )
-        if findings[-1].verdict == BROKEN and findings[-1].clause in ("V1", "V2"):
-            faults.append(findings[-1])
+        findings.append(patience.finding(check, lambda check: judge(bench, check, declared, mode, seed, shrinking)))
         report(findings[-1])
     return findings
+
+
+class Patience:
+    """Leaves checks out once the driver was found at fault too often."""
+
+    def __init__(self) -> None:
+        self.faults: list[Finding] = []
+
+    def finding(self, check: Check, judged: Callable[[Check], Finding]) -> Finding:
+        """Return what a check finds, or that it was given up."""
+        if len(self.faults) >= GIVE_UP or any(fault.check.startswith("V") for fault in self.faults):
+            last = self.faults[-1]
+            return Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {last.check} found {last.clause} broken")
+        found = judged(check)
+        if found.verdict == BROKEN and found.clause in ("V1", "V2"):
+            self.faults.append(found)
+        return found
 
 
 def declaration(bench: Bench) -> Declaration:
@@ -142,7 +154,14 @@ def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Fi
 
 
 def tried(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
-    """Return the finding of a check on one case that is to be served."""
+    """Return the finding of a check on one case that is to be served; raises OutputError where the disk was full."""
+    found = _tried(bench, check, case, declared)
+    if found.verdict == BROKEN:
+        bench.expect_room()
+    return found
+
+
+def _tried(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
     made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
     try:
         check.judge(bench, case)
@@ -187,4 +206,4 @@ def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration, se
 
 
 def _named(check: Check, name: str) -> bool:
-    return name in (check.id, check.clause, check.clause.partition(".")[0])
+    return name in (check.id, check.clause, "V" if check.clause in MUSTS else check.clause.partition(".")[0])

@@ -1,6 +1,5 @@
 """Drivers that do not do what DRIVERS.md asks of them (V1 to V3), whatever their loader does."""
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..doors.process import MARK
 from ..driver import PROMISES, Layout, MicroBatch, Refusal, Settings
 from .c4 import RESUMED
 from .honest import Honest
@@ -45,8 +43,6 @@ class Dies(Honest):
 
     def next(self) -> list[MicroBatch] | None:
         """Return the first step, and no other."""
-        if self.consumed and MARK in os.environ:
-            os._exit(3)
         if self.consumed:
             sys.exit(3)
         return super().next()

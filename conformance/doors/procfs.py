@@ -20,6 +20,39 @@ def carrying(variable: str) -> list[int]:
     return sorted(found)
 
 
+def descendants(processes: Iterable[int]) -> list[int]:
+    """Return the children of processes, theirs, and so on, as far as they run; whose parent has ended belongs to another one."""
+    children: dict[int, list[int]] = {}
+    for number, (state, parent) in _kin().items():
+        if state not in ("Z", "X"):
+            children.setdefault(parent, []).append(number)
+    found: list[int] = []
+    left = list(processes)
+    while left:
+        found += (below := children.get(left.pop(), []))
+        left += below
+    return sorted(found)
+
+
+def started(process: int) -> int | None:
+    """Return when a process began, in ticks since the system did; None where it has ended. With its number, that names it for good."""
+    fields = _stat(process)
+    return None if fields is None or fields[0] in ("Z", "X") else int(fields[19])
+
+
+def _kin() -> dict[int, tuple[str, int]]:
+    """Return the state and the parent of every process."""
+    numbers = [int(folder.name) for folder in PROC.iterdir() if folder.name.isdigit()]
+    return {number: (fields[0], int(fields[1])) for number in numbers if (fields := _stat(number))}
+
+
+def _stat(process: int) -> list[str] | None:
+    """Return the fields of a process that follow its name, which may hold anything."""
+    with suppress(OSError):
+        return (PROC / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    return None
+
+
 def memory(processes: Iterable[int]) -> int:
     """Return the bytes that processes hold for themselves: anonymous and shared memory, without the pages of files that they mapped."""
     return sum(1024 * _field(process, name) for process in processes for name in ("RssAnon", "RssShmem"))

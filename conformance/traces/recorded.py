@@ -12,7 +12,8 @@ from ..bench import Declaration
 from ..case import Case, Leg
 from ..doors.replies import DriverFault
 from ..doors.wire import Rubbish, receive
-from ..driver import Layout, MicroBatch
+from ..driver import PROMISES, Layout, MicroBatch
+from ..reading import MOST_PROCESSES, case_from
 from ..shapes import Short, step_of
 from ..trace import LegTrace, StepTrace, Trace
 
@@ -45,7 +46,8 @@ def read(path: Path) -> Recording:
         with path.open("rb") as file:
             return _read(path, file)
     except (OSError, Rubbish, DriverFault) as reason:
-        raise UsageError(f"expected a recorded trace at {path}: {reason}") from reason
+        said = reason.found if isinstance(reason, DriverFault) else reason
+        raise UsageError(f"expected a recorded trace at {path}: {said}") from reason
 
 
 def _read(path: Path, file: BinaryIO) -> Recording:
@@ -55,10 +57,12 @@ def _read(path: Path, file: BinaryIO) -> Recording:
     value = {name: held for name, held in header[0].items() if name != "frames"}
     validate(value, "trace", str(path), UsageError)
     try:
-        case = Case.from_value(value["case"])
-    except (KeyError, TypeError, ValueError) as reason:
+        case = case_from(value["case"])
+    except ValueError as reason:
         raise Rubbish(f"its case is none: {reason}") from reason
     found = Recording(path, value, case, Layout(**value["layout"]))
+    if found.layout.dp_size * found.layout.peers > MOST_PROCESSES:
+        raise Rubbish(f"expected at most {MOST_PROCESSES} processes, found {found.layout.dp_size * found.layout.peers}")
     while (message := _message(file)) is not None:
         said, frames = message
         if "ended" in said:
@@ -79,25 +83,21 @@ def _read(path: Path, file: BinaryIO) -> Recording:
 
 def _message(file: BinaryIO) -> tuple[dict[str, Any], list[Any]] | None:
     """Return the next message, None at the end of the file or of what is whole."""
-    torn = False
 
     def line() -> bytes:
-        nonlocal torn
         read = file.readline()
-        torn = not read.endswith(b"\n")
-        return b"" if torn else read
+        return read if read.endswith(b"\n") else b""
 
     def exactly(size: int) -> bytes:
-        nonlocal torn
         read = file.read(size)
-        torn = torn or len(read) < size
-        return read.ljust(size, b"\0")
+        if len(read) < size:
+            raise EOFError
+        return read
 
     try:
-        message = receive(line, exactly)
+        return receive(line, exactly)
     except EOFError:
         return None
-    return None if torn else message
 
 
 def traces(recordings: Iterable[Recording]) -> list[Trace]:
@@ -114,6 +114,8 @@ def declared(recordings: Sequence[Recording]) -> Declaration:
     if len(found) != 1:
         raise UsageError(f"expected traces with the same promises and stride, found {sorted(found)}")
     ((promises, stride),) = found
+    if unknown := sorted(set(promises) - PROMISES.keys()):
+        raise UsageError(f"expected promises that DRIVERS.md lists, found {', '.join(unknown)} in {recordings[0].path}")
     return Declaration(frozenset(promises), stride, "")
 
 
@@ -123,6 +125,8 @@ def _run(name: str, recordings: Sequence[Recording]) -> Trace:
         legs[recording.header["leg"]].append(recording)
         if recording.case != recordings[0].case:
             raise UsageError(f"expected one case in run {name!r}, found others in {recordings[0].path} and {recording.path}")
+    if sorted(legs) != list(range(len(legs))):
+        raise UsageError(f"expected the legs of run {name!r} from 0 on, found {', '.join(map(str, sorted(legs)))}; give all of its files")
     found = [_leg(name, number, legs[key]) for number, key in enumerate(sorted(legs))]
     ends = {0}
     if short := next((leg for leg in found if leg.short), None):
