@@ -36,7 +36,6 @@ class Bench:
         """Make the folder in which everything happens, in `parent` or where temporary files go; `close` removes it."""
         self.door = door
         self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
-        self.plays = 0
         self._declared: Declaration | None = None
 
     def __enter__(self) -> "Bench":
@@ -88,7 +87,6 @@ class Bench:
 
     def open(self, case: Case, corpus: Path | None = None) -> Play:
         """Return a play of the case that is before its first leg."""
-        self.plays += 1
         return Play(self, case, corpus or self.corpora(case.corpora), self._new_folder())
 
     def _new_folder(self) -> Path:

@@ -2,19 +2,9 @@
 
 from collections import Counter
 
-from .case import Case
 from .judging import named
 from .trace import Sample, SampleKey, Trace
 from .verdict import Broken, NotApplicable
-
-
-def window_count(case: Case, source: str, stride: str = "L") -> int:
-    """Return the number of windows of a source: those that share one token, or with stride "L+1" those that share none."""
-    lengths = {spec.name: spec.tokens for spec in case.corpora}
-    size = case.settings.seq_len
-    return sum(
-        (lengths[corpus] - 1) // size if stride == "L" else lengths[corpus] // (size + 1) for corpus in case.settings.sources[source]
-    )
 
 
 def expect_whole_epochs(trace: Trace, stride: str = "L") -> int:
@@ -26,14 +16,14 @@ def expect_whole_epochs(trace: Trace, stride: str = "L") -> int:
     case = trace.case
     if case.settings.skips:
         raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
-    sources = {name: _Source(window_count(case, name, stride)) for name in case.settings.sources}
+    sources = {name: _Source(case.windows(name, stride)) for name in case.settings.sources}
     holder = {corpus: name for name, corpora in case.settings.sources.items() for corpus in corpora}
     if any(source.n < 1 for source in sources.values()):
         raise NotApplicable("expected sources of at least one window")
     step: list[tuple[Sample, SampleKey]] = []
     ends = {end for _, end, _ in trace.blocks()}
     for sample in trace.samples():
-        key = trace.key(sample)
+        key = trace.window(sample)
         if key[0] in holder:
             step.append((sample, key))
             sources[holder[key[0]]].see(key)
@@ -86,8 +76,8 @@ def expect_all_seen(trace: Trace, stride: str = "L") -> None:
 
     A run of several epochs may repeat, and leaves out what it never shows.
     """
-    case, seen = trace.case, Counter(trace.keys())
-    total = sum(window_count(case, name, stride) for name in case.settings.sources)
+    case, seen = trace.case, Counter(trace.windows())
+    total = sum(case.windows(name, stride) for name in case.settings.sources)
     whole = case.settings.length - case.settings.length % case.legs[-1].batch_size
     epochs = whole // max(1, total)
     if not epochs or (epochs == 1 and max(seen.values(), default=0) > 1):

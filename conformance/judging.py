@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from .trace import Sample, SampleKey, Trace
+import numpy as np
+
+from .trace import UNKNOWN, Sample, SampleKey, Trace
 from .verdict import Broken, NotApplicable
 
 
@@ -17,6 +19,8 @@ def served(trace: Trace, least: int = 1) -> list[Sample]:
 
 def named(key: SampleKey) -> str:
     """Return a sample's key in words."""
+    if key[0].startswith(UNKNOWN):
+        return f"a sample that begins with token {key[1]} and is no window"
     return f"the sample at token {key[1]} of {key[0]}"
 
 
@@ -44,8 +48,7 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
             )
         missing = Counter(before) - Counter(after)
         if missing:
-            extra = Counter(after) - Counter(before)
-            place = next((i for i, key in enumerate(after) if key in extra), len(after) - 1)
+            place = _surplus(before, after)
             raise Broken(
                 f"{named(next(iter(missing)))} in positions {start} to {end - 1}",
                 f"{named(after[place])} in its place, {sum(missing.values())} of {end - start} samples differ",
@@ -62,6 +65,16 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
         raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}")
 
 
+def _surplus(before: list[SampleKey], after: list[SampleKey]) -> int:
+    """Return the place of the first sample that comes once more than expected: whoever had it before it is innocent."""
+    left = Counter(before)
+    for place, key in enumerate(after):
+        left[key] -= 1
+        if left[key] < 0:
+            return place
+    return len(after) - 1
+
+
 def _raise_at(trace: Trace, at: dict[int, Sample], position: int, before: list[SampleKey], after: list[SampleKey], start: int) -> None:
     raise Broken(named(before[position - start]), named(after[position - start]), trace, at[position])
 
@@ -71,11 +84,28 @@ def _common_ends(*traces: Trace) -> list[int]:
     return sorted(set.intersection(*ends))
 
 
+def expect_peers_agree(trace: Trace) -> None:
+    """Raise Broken where a process gets other arrays than the first one of its dp rank."""
+    for leg, step in trace.steps():
+        for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
+            first = step.batches[layout.dp_rank * layout.peers]
+            for number, (mine, theirs) in enumerate(zip(batches, first, strict=True)):
+                if mine.keys() != theirs.keys() or any(not np.array_equal(mine[name], theirs[name]) for name in mine):
+                    raise Broken(
+                        f"process {layout.rank} to get the batch of dp rank {layout.dp_rank}, as process {layout.dp_rank * layout.peers}",
+                        f"other tokens, beginning {mine['inputs'].flat[0]} in place of {theirs['inputs'].flat[0]}",
+                        leg=leg.number,
+                        step=leg.steps.index(step),
+                        rank=layout.rank,
+                        micro_batch=number,
+                    )
+
+
 def per_source(trace: Trace) -> Iterator[tuple[str, list[tuple[Sample, SampleKey]]]]:
     """Yield each source with its samples in order of position."""
     found: dict[str, list[tuple[Sample, SampleKey]]] = {name: [] for name in trace.case.settings.sources}
     for sample in trace.samples():
-        key = trace.key(sample)
-        if key[0] != "?":
+        key = trace.window(sample)
+        if key[0] != UNKNOWN:
             found[trace.case.source_of(key[0])].append((sample, key))
     yield from found.items()

@@ -1,6 +1,7 @@
 """Loaders that overlap: faults of ranks within a step (C2)."""
 
 from dataclasses import replace
+from typing import Any
 
 from ..driver import MicroBatch
 from .honest import Honest
@@ -39,7 +40,7 @@ class ShardsTwice(Honest):
 class SlicesByTheGlobalRank(Honest):
     """Takes tensor and pipeline parallel peers for dp ranks of their own."""
 
-    clause, fault, also = "C2.3", 19, ()
+    clause, fault, also = "C2.3", 19, ("C4.1",)
 
     def positions(self) -> list[list[int]]:
         """Return the slice of a rank among all processes."""
@@ -100,7 +101,7 @@ class RoundsTheBatchSize(Honest):
 class CopiesTheBatchOfPeersLate(Honest):
     """Peers other than the first get the batch of the step before, through a broadcast buffer that is one step late."""
 
-    clause, fault, also = "C2.3", 19, ()
+    clause, fault, also = "C2.3", 19, ("C4.1",)
 
     def next(self) -> list[MicroBatch] | None:
         """Return the step before to every later peer."""
@@ -113,3 +114,25 @@ class CopiesTheBatchOfPeersLate(Honest):
         step = super().next()
         self.consumed += late.batch_size
         return step
+
+
+class PeersOneAheadWithAccumulation(Honest):
+    """Sends the micro-batches of accumulation to the later peers one sample ahead."""
+
+    clause, fault, also = "C2.3", 19, ("C4.1",)
+
+    def served(self, position: int) -> int:
+        """Return the next position to every later peer, where there are several micro-batches."""
+        return (position + 1) % self.plan.length if self.layout.peer and self.layout.accumulation > 1 else position
+
+
+class PeersRestart(Honest):
+    """Restores the state on the first peer alone; the others begin anew."""
+
+    clause, fault, also = "C4.1", 11, ()
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Go on, or begin anew."""
+        super().restore(states)
+        if self.layout.peer:
+            self.consumed = 0

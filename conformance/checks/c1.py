@@ -8,7 +8,6 @@ from math import lcm
 from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture
-from ..coverage import window_count
 from ..driver import Phase
 from ..judging import served
 from ..order import integer_weights, source_of_each
@@ -156,7 +155,7 @@ def constant_share(bench: Bench, case: Case) -> None:
     if len(case.settings.phases) > 1 or len(case.settings.phases[0].weights) < 2 or case.settings.skips:
         raise NotApplicable("expected a mixture in one phase, without skips")
     drawn: Counter[str] = Counter()
-    sizes = {name: window_count(case, name, bench.declaration().stride) for name in case.settings.sources}
+    sizes = {name: case.windows(name, bench.declaration().stride) for name in case.settings.sources}
     passed = None
     for sample in samples:
         drawn[name := _source(trace, sample)] += 1
@@ -184,5 +183,5 @@ def constant_share(bench: Bench, case: Case) -> None:
 
 
 def _source(trace: Trace, sample: Sample) -> str:
-    corpus, _ = trace.key(sample)
+    corpus, _ = trace.window(sample)
     return next((name for name, corpora in trace.case.settings.sources.items() if corpus in corpora), "?")

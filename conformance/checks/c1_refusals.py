@@ -49,7 +49,7 @@ def seldom(scale: Scale) -> Iterable[Case]:
 @check("C1.7", "served", seldom, needs="order", faults=(36,))
 def rare_sources_are_served(bench: Bench, case: Case) -> None:
     """A source of weight 10^-6 is drawn where A4 says, and not rounded away."""
-    keys = bench.play(case).keys()
+    keys = bench.play(case).windows()
     wanted = Counter(source_of_each(case)[: len(keys)])
     found = Counter(case.source_of(corpus) for corpus, _ in keys if corpus != "?")
     if not all(wanted[name] for name in case.settings.sources):

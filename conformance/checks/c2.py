@@ -4,12 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
 
-import numpy as np
-
 from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture, one_source
-from ..judging import expect_same_sequence, named, served
+from ..judging import expect_peers_agree, expect_same_sequence, named, served
 from ..play import Refused
 from ..registry import Scale, check
 from ..trace import SampleKey, Trace
@@ -34,7 +32,7 @@ def one_rank_each(bench: Bench, case: Case) -> None:
     for _, step in groupby(served(trace), key=lambda sample: (sample.leg, sample.step)):
         holders: dict[SampleKey, int] = {}
         for sample in step:
-            key = trace.key(sample)
+            key = trace.window(sample)
             if holders.setdefault(key, sample.layout.dp_rank) != sample.layout.dp_rank:
                 raise Broken(f"{named(key)} on one rank", f"it on ranks {holders[key]} and {sample.layout.dp_rank}", trace, sample)
 
@@ -47,29 +45,20 @@ def all_of_the_step(bench: Bench, case: Case) -> None:
 
 
 def peers(scale: Scale) -> Iterable[Case]:
-    """8 samples on two dp ranks of several peers each."""
+    """8 samples on one dp rank and on two of several peers each; with accumulation, and through two epochs."""
     shapes = [(1, 2, 1, 1), (2, 2, 1, 1), (2, 1, 2, 1)] + ([(2, 2, 2, 2), (4, 1, 1, 4)] if scale.full else [])
     for dp_size, tp, pp, cp in shapes:
         yield one_source(8, leg=Leg(dp_size, tp=tp, pp=pp, cp=cp))
+    yield one_source(12, leg=Leg(1, 1, 3, tp=2))
+    yield one_source(16, leg=Leg(2, 1, 2, cp=2))
+    yield one_source(6, samples=16, leg=Leg(1, 2, pp=2))
 
 
 @check("C2.3", "peers-agree", peers, needs="peers", faults=(19,), judges_trace=True)
 def peers_agree(bench: Bench, case: Case) -> None:
     """Every peer of a dp rank gets what the first one gets, and the dp ranks still cover the epoch."""
     trace = bench.play(case)
-    for leg, step in trace.steps():
-        for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
-            first = step.batches[layout.dp_rank * layout.peers]
-            for number, (mine, theirs) in enumerate(zip(batches, first, strict=True)):
-                if mine.keys() != theirs.keys() or any(not np.array_equal(mine[name], theirs[name]) for name in mine):
-                    raise Broken(
-                        f"process {layout.rank} to get the batch of dp rank {layout.dp_rank}, as process {layout.dp_rank * layout.peers}",
-                        f"other tokens, beginning {mine['inputs'].flat[0]} in place of {theirs['inputs'].flat[0]}",
-                        leg=leg.number,
-                        step=leg.steps.index(step),
-                        rank=layout.rank,
-                        micro_batch=number,
-                    )
+    expect_peers_agree(trace)
     if case.legs[0].dp_size == 1 and trace.legs[-1].ended and case.settings.length <= _epoch(bench, case):
         # With one dp rank no other fault can take samples away: peers that were counted as ranks did.
         _expect_distinct(trace, case.settings.length)
@@ -166,7 +155,7 @@ def _expect_one_epoch(bench: Bench, case: Case) -> None:
 def _expect_distinct(trace: Trace, count: int | None) -> None:
     seen: Counter[SampleKey] = Counter()
     for sample in trace.samples():
-        key = trace.key(sample)
+        key = trace.window(sample)
         seen[key] += 1
         if seen[key] > 1:
             raise Broken(f"{named(key)} once in the epoch", "it again", trace, sample)

@@ -92,8 +92,8 @@ def exact_order(bench: Bench, case: Case) -> None:
         epoch, offset = divmod(sample.position, n)
         shuffle = shuffles.setdefault(epoch, Permutation(n, case.settings.seed, word(source), epoch))
         expected = (case.corpora[0].name, shuffle(offset) * case.settings.seq_len)
-        if trace.key(sample) != expected:
-            raise Broken(f"{named(expected)}, window {shuffle(offset)} of {n} in epoch {epoch}", named(trace.key(sample)), trace, sample)
+        if trace.window(sample) != expected:
+            raise Broken(f"{named(expected)}, window {shuffle(offset)} of {n} in epoch {epoch}", named(trace.window(sample)), trace, sample)
 
 
 def long_epochs(scale: Scale) -> Iterable[Case]:
@@ -154,7 +154,7 @@ def _windows_in_order(bench: Bench, case: Case) -> "np.ndarray[tuple[int], np.dt
     if len(served(trace)) < 200:
         raise NotApplicable("expected at least 200 samples: fewer prove nothing")
     step = case.settings.seq_len + (bench.declaration().stride == "L+1")
-    return np.array([token // step for _, token in trace.keys()])  # noqa: SIM118 a trace is no dict
+    return np.array([token // step for _, token in trace.windows()])
 
 
 def _expect_equal_bits(first: Trace, second: Trace) -> None:

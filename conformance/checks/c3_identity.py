@@ -197,7 +197,7 @@ def where(bench: Bench, case: Case) -> None:
         trace = play.trace
         positions: dict[tuple[str, int], list[int]] = {}
         for sample in served(trace):
-            corpus, first = trace.key(sample)
+            corpus, first = trace.window(sample)
             for token in range(first, first + case.settings.seq_len + 1):
                 positions.setdefault((corpus, token), []).append(sample.position)
         for spec in case.corpora:

@@ -13,6 +13,7 @@ from ..coverage import expect_all_seen
 from ..driver import Array, Phase, Settings
 from ..judging import served
 from ..registry import Scale, check
+from ..resuming import stops
 from ..trace import Sample, Trace
 from ..verdict import Broken, NotApplicable
 
@@ -41,12 +42,32 @@ def single(scale: Scale) -> Iterable[Case]:
         yield of_one_corpus(CorpusSpec("large", windows(2000, 16, 40), shard_tokens=4000), seq_len=16)
 
 
+def everywhere(scale: Scale) -> Iterable[Case]:
+    """One corpus at a time, and then on several ranks, with accumulation, with workers, and in the second epoch."""
+    yield from single(scale)
+    for leg in (Leg(2, 2), Leg(1, 1, 3), Leg(3, 1, 2), Leg(1, 2, workers=2)):
+        yield one_source(24, leg=leg)
+    yield one_source(12, samples=24, leg=Leg(1, 2))
+    if scale.full:
+        for leg in (Leg(8, 1, 2), Leg(16, 3), Leg(2, 2, 2, workers=3)):
+            yield one_source(96, samples=192, leg=leg)
+
+
+def resumed(scale: Scale) -> Iterable[Case]:
+    """Stopped and resumed on one rank and on two, with accumulation, in the first epoch and in the second."""
+    yield stops(one_source(24, leg=Leg(1, 2)), 3)
+    yield stops(one_source(24, leg=Leg(2, 1, 2)), 2)
+    if scale.full:
+        yield stops(one_source(12, samples=36, leg=Leg(1, 2)), 2, 5)
+
+
 def several(scale: Scale) -> Iterable[Case]:
     """Unions and mixtures whose corpora have tails, so that a window across two of them would be possible."""
     for order in (["x", "y"], ["y", "x"]):
         corpora = (CorpusSpec("x", (11, 7)), CorpusSpec("y", (5, 18)))
         yield Case(corpora, Settings(2, 4, {"union": order}, [Phase(9, {"union": "1"})]))
     yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 15)
+    yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 15, leg=Leg(2, 1, 2))
     if scale.full:
         specs = tuple(CorpusSpec(f"c{i:02}", windows(1 + i % 5, 4, 1 + i % 3)) for i in range(30))
         names = [spec.name for spec in specs]
@@ -61,7 +82,7 @@ def _windows_of(trace: Trace) -> list[Sample]:
     return samples
 
 
-@check("D0.1", "on-the-grid", single, faults=(41, 42), judges_trace=True)
+@check("D0.1", "on-the-grid", everywhere, faults=(41, 42), judges_trace=True)
 def on_the_grid(bench: Bench, case: Case) -> None:
     """The inputs of each sample are tokens kL to kL + L - 1 of its corpus, and one more follows."""
     _expect_stride(bench, "L")
@@ -107,8 +128,7 @@ def never_read(bench: Bench, case: Case) -> None:
     expect_all_seen(bench.play(case))
 
 
-@check("D0.2", "next-token", single, faults=(43,), judges_trace=True)
-def next_token(bench: Bench, case: Case) -> None:
+def _next_token(bench: Bench, case: Case) -> None:
     """Where a token follows the input in its corpus, it is the target; the last target too."""
     trace = bench.play(case)
     for sample in _windows_of(trace):
@@ -118,6 +138,10 @@ def next_token(bench: Bench, case: Case) -> None:
             place, after = trace.identity.place(token), trace.identity.place(token + 1)
             if place and after and place.corpus == after.corpus and target != token + 1:
                 raise Broken(f"target {token + 1} for input {number}, {token}", f"target {target}", trace, sample)
+
+
+check("D0.2", "next-token", everywhere, faults=(43,), judges_trace=True)(_next_token)
+check("D0.2", "resumed", resumed, needs="resume", faults=(43,), judges_trace=True)(_next_token)
 
 
 def _one_corpus(bench: Bench, case: Case) -> None:
@@ -136,7 +160,8 @@ def _one_corpus(bench: Bench, case: Case) -> None:
             raise Broken(f"a last target of {corpus}", f"inputs up to its last token, {tokens[-1]}", trace, sample)
 
 
-check("D0.3", "consecutive", single, faults=(44,), judges_trace=True)(_one_corpus)
+check("D0.3", "consecutive", everywhere, faults=(44,), judges_trace=True)(_one_corpus)
+check("D0.3", "resumed", resumed, needs="resume", judges_trace=True)(_one_corpus)
 check("D0.3", "several-corpora", several, needs="mixture", faults=(44,), judges_trace=True)(_one_corpus)
 
 
