@@ -34,6 +34,7 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
     expected, got = whole.keys(), other.keys()
     if got and not ends:
         raise NotApplicable("expected two runs with an end of a step in common, found none")
+    _expect_steps(whole, whole.case.settings.length)
     start = 0
     for end in ends:
         before, after = expected[start:end], got[start:end]
@@ -56,6 +57,7 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
                 at[start + place],
             )
         start = end
+    _expect_steps(other, len(expected))
     # Where the legs' batch sizes differ, a tail shorter than a step stays unserved.
     last = other.legs[-1].leg
     if whole.legs[-1].ended and last.steps is None and len(expected) - len(got) >= last.batch_size:
@@ -63,6 +65,23 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
     # A loader that fills its last step, and does not promise otherwise, goes on by less than a step.
     if whole.legs[-1].ended and len(got) - len(expected) >= max(last.batch_size, whole.legs[-1].leg.batch_size):
         raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}")
+
+
+def _expect_steps(trace: Trace, length: int) -> None:
+    """Raise Broken where a leg that was asked for a number of steps served fewer, and a run of `length` samples had more."""
+    for leg in trace.legs:
+        if leg.leg.steps is None or leg.ended_early:
+            continue
+        asked = min(leg.leg.steps, (length - leg.start) // leg.leg.batch_size)
+        if (found := sum(step.committed and not step.lost for step in leg.steps)) < asked:
+            position = leg.start + found * leg.leg.batch_size
+            raise Broken(
+                f"{asked} steps after position {leg.start}, of {length} samples",
+                f"the end after {found}",
+                leg=leg.number,
+                step=found,
+                position=position,
+            )
 
 
 def _surplus(before: list[SampleKey], after: list[SampleKey]) -> int:

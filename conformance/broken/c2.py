@@ -1,9 +1,10 @@
 """Loaders that overlap: faults of ranks within a step (C2)."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from ..driver import MicroBatch
+from ..driver import Layout, MicroBatch, Settings
 from .honest import Honest
 
 
@@ -116,6 +117,18 @@ class CopiesTheBatchOfPeersLate(Honest):
         return step
 
 
+class RankInThreeBits(Honest):
+    """Keeps its dp rank in three bits."""
+
+    clause, fault, also = "C2.1", 20, ("C2.2", "C2.6")
+
+    def positions(self) -> list[list[int]]:
+        """Return the positions of the rank modulo 8."""
+        size = self.layout.micro_batch * self.layout.accumulation
+        back = self.layout.dp_rank // 8 * 8 * size
+        return [[position - back for position in positions] for positions in super().positions()]
+
+
 class PeersOneAheadWithAccumulation(Honest):
     """Sends the micro-batches of accumulation to the later peers one sample ahead."""
 
@@ -136,3 +149,26 @@ class PeersRestart(Honest):
         super().restore(states)
         if self.layout.peer:
             self.consumed = 0
+
+
+class BatchSizeOfTheFirstLegAlone(Honest):
+    """Looks at the batch size when a run begins, not when it goes on."""
+
+    clause, fault, also = "C2.7", None, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, without the batch size where there are states."""
+        super().build(corpus, workdir, replace(settings, batch_size=None) if states else settings, layout, states)
+
+
+class PadsEveryEpoch(Honest):
+    """Fills every epoch of a source up to a multiple of the ranks, with its own first samples, as a sampler does by default."""
+
+    clause, fault, also = "C2.5", 22, ("C1.3",)
+    promises = Honest.promises - {"order", "mixture", "prefix", "phases", "skips", "amend", "layout", "elastic", "rebatch", "where", "hash"}
+
+    def served(self, position: int) -> int:
+        """Return the place in the epoch, taken round at its end."""
+        n, ranks = self.plan.sources[0].window_count(self.settings.seq_len), self.layout.dp_size
+        epoch, offset = divmod(position, -(-n // ranks) * ranks)
+        return epoch * n + offset % n

@@ -223,3 +223,10 @@ class HasNoStride(Honest):
 
     clause = "V3"
     stride = "2L"
+
+
+class DeclaresAnotherStride(Honest):
+    """Declares windows that share no token, and serves windows that share one."""
+
+    clause = "V3"
+    stride = "L+1"

@@ -110,6 +110,8 @@ def _adversarial(scale: Scale) -> Iterator[Case]:
     # Sums of tenths are no tenths in binary, and equal sources tie at every turn.
     yield weighed(50, {"a": "0.1", "b": "0.2", "c": "0.3", "d": "0.4"})
     yield weighed(30, {"c": "1", "b": "1", "a": "1"})
+    # By their bytes the capital comes first, and what is no ASCII last.
+    yield weighed(30, {"a": "1", "B": "1", "ä": "1"})
     yield weighed(60, PRINTED, Leg(1, 4, 3))
     yield weighed(20, {"rare": "0.001", "common": "0.999"})
     if scale.full:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 from ..bench import Bench
@@ -10,15 +11,15 @@ from ..cases import mixture, one_source
 from ..judging import expect_peers_agree, expect_same_sequence, named, served
 from ..play import Refused
 from ..registry import Scale, check
-from ..trace import SampleKey, Trace
+from ..trace import Sample, SampleKey, Trace
 from ..verdict import Broken, NotApplicable
 
 
 def ranks(scale: Scale) -> Iterable[Case]:
     """One epoch of one source, on few and on many ranks, with and without accumulation; and a mixture."""
-    sizes = [(1, 1, 1), (2, 1, 1), (3, 2, 1), (4, 1, 2)]
+    sizes = [(1, 1, 1), (2, 1, 1), (3, 2, 1), (4, 1, 2), (9, 1, 1)]
     if scale.full:
-        sizes += [(8, 1, 1), (5, 3, 2), (16, 2, 1), (64, 1, 1)]
+        sizes += [(16, 1, 1), (5, 3, 2), (16, 2, 1), (64, 1, 1)]
     for dp_size, micro_batch, accumulation in sizes:
         yield one_source(4 * dp_size * micro_batch * accumulation, leg=Leg(dp_size, micro_batch, accumulation))
     yield mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 48, leg=Leg(4, 2, 1))
@@ -102,6 +103,47 @@ def no_padding(bench: Bench, case: Case) -> None:
         raise Broken(f"{whole} whole steps of {case.settings.length} samples", f"{len(trace.legs[0].steps)}", step=whole)
 
 
+def chained_epochs(scale: Scale) -> Iterable[Case]:
+    """Two epochs of which the ranks do not divide the first: it ends in a step that has one sample of it, or a few."""
+    for n, leg in ((17, Leg(8)), (13, Leg(6)), (25, Leg(4, 3)), *([(49, Leg(24)), (50, Leg(8, 3)), (33, Leg(16))] if scale.full else ())):
+        yield one_source(n, samples=2 * n, leg=leg)
+
+
+@check("C2.5", "no-padding-between-epochs", chained_epochs, needs="whole_steps epochs", faults=(22,))
+def no_padding_between_epochs(bench: Bench, case: Case) -> None:
+    """The step in which an epoch ends is filled with samples of the next one, not with some of the same again.
+
+    Nobody can tell by the step itself; but then some sample comes more often than two epochs give. It is looked at only where leaving out
+    the rest of an epoch cannot do that, and where a loader on one rank does not.
+    """
+    size, n = case.legs[0].batch_size, _epoch(bench, case)
+    if len(case.settings.sources) != 1 or case.settings.length > 2 * n or case.legs[0].dp_size == 1 or not 0 < 2 * (n % size) < size:
+        raise NotApplicable("expected two epochs of one source, on ranks that do not divide them")
+    if _oftener(bench.play(case.with_legs(Leg())), n):
+        raise NotApplicable("repeats samples on one rank too, which is for C1.3 to judge")
+    trace = bench.play(case)
+    if found := _oftener(trace, n):
+        sample, end = found
+        most = -(-end // n)
+        raise Broken(
+            f"{named(trace.window(sample))} at most {most} times in the first {end} samples of {n} windows",
+            f"it {most + 1} times, so that some step was filled with samples that were served",
+            trace,
+            sample,
+        )
+
+
+def _oftener(trace: Trace, n: int) -> tuple[Sample, int] | None:
+    """Return a sample that comes more often than whole epochs of n windows give, and the end of the step until which it does."""
+    ends, seen, latest = {end for _, end, _ in trace.blocks()}, Counter[SampleKey](), dict[SampleKey, Sample]()
+    for sample in trace.samples():
+        seen[key := trace.window(sample)] += 1
+        latest[key] = sample
+        if sample.position + 1 in ends and seen.most_common(1)[0][1] > -(-(sample.position + 1) // n):
+            return latest[seen.most_common(1)[0][0]], sample.position + 1
+    return None
+
+
 @check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,), judges_trace=True)
 def contiguous_rows(bench: Bench, case: Case) -> None:
     """Row by row, micro-batch by micro-batch, rank by rank: the sequence that one rank serves one by one."""
@@ -129,6 +171,33 @@ def sizes_that_do_not_fit(bench: Bench, case: Case) -> None:
         f"a refusal of {leg.dp_size} ranks * {leg.micro_batch} samples * {leg.accumulation} for a batch size of {asked}",
         f"a step of {leg.batch_size} samples",
         leg=0,
+        step=0,
+    )
+
+
+def misfits_after_a_resume(scale: Scale) -> Iterable[Case]:
+    """A run that is stopped on the layout that fits, and resumed on one that does not."""
+    for fits, leg in ((Leg(1, 10), Leg(4, 1, 2)), (Leg(1, 4, 2), Leg(1, 3, 2))):
+        yield one_source(40).with_settings(batch_size=fits.batch_size).with_legs(replace(fits, steps=1), replace(leg, steps=1))
+
+
+@check("C2.7", "resumed", misfits_after_a_resume, needs="batch_size resume")
+def sizes_that_do_not_fit_after_a_resume(bench: Bench, case: Case) -> None:
+    """Refused, as before the first step."""
+    asked, last = case.settings.batch_size, case.legs[-1]
+    if len(case.legs) != 2 or case.legs[0].batch_size != asked or last.batch_size == asked or not case.legs[0].steps:
+        raise NotApplicable("expected a stop on a layout that fits, and a resume on one that does not")
+    with bench.open(case) as play:
+        play.run(case.legs[0])
+        try:
+            play.open(last)
+            play.begin()
+        except Refused:
+            return
+    raise Broken(
+        f"a refusal of {last.dp_size} ranks * {last.micro_batch} samples * {last.accumulation} for a batch size of {asked}",
+        f"a step of {last.batch_size} samples",
+        leg=1,
         step=0,
     )
 

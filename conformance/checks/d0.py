@@ -26,13 +26,16 @@ def of_one_corpus(spec: CorpusSpec, seq_len: int = 4, samples: int | None = None
 
 
 def single(scale: Scale) -> Iterable[Case]:
-    """One corpus at a time: without a tail, with the longest, of one window, in several shards, in two bytes, at other lengths."""
+    """One corpus at a time: without a tail, with the longest, of one window, in several shards, in two bytes, at other lengths, far."""
     yield of_one_corpus(CorpusSpec("one", (5,)))
     yield of_one_corpus(CorpusSpec("exact", (13, 8)))
     yield of_one_corpus(CorpusSpec("tail", (13, 8, 3)))
     yield of_one_corpus(CorpusSpec("shards", (7, 9, 10, 6, 9), shard_tokens=10))
     yield of_one_corpus(CorpusSpec("short", (30, 7), dtype="uint16"), seq_len=1)
     yield of_one_corpus(CorpusSpec("long", windows(9, 32, 5), dtype="uint16", shard_tokens=100), seq_len=32)
+    yield of_one_corpus(CorpusSpec("two", (13, 12), shard_tokens=14))
+    # More tokens than two bytes can count.
+    yield of_one_corpus(CorpusSpec("far", (80_000, 3), shard_tokens=78_000), seq_len=5000)
     if scale.full:
         for _ in range(20):
             seq_len = scale.random.randint(1, 40)
@@ -66,6 +69,8 @@ def several(scale: Scale) -> Iterable[Case]:
     for order in (["x", "y"], ["y", "x"]):
         corpora = (CorpusSpec("x", (11, 7)), CorpusSpec("y", (5, 18)))
         yield Case(corpora, Settings(2, 4, {"union": order}, [Phase(9, {"union": "1"})]))
+    shards = (CorpusSpec("x", (11, 7, 9), shard_tokens=7), CorpusSpec("y", (5, 18, 9), shard_tokens=6))
+    yield Case(shards, Settings(2, 4, {"union": ["x", "y"]}, [Phase(13, {"union": "1"})]))
     yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 15)
     yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 15, leg=Leg(2, 1, 2))
     if scale.full:
@@ -166,13 +171,16 @@ check("D0.3", "several-corpora", several, needs="mixture", faults=(44,), judges_
 
 
 def values(scale: Scale) -> Iterable[Case]:
-    """Corpora around the ids at which two and four bytes, signs and known vocabularies end."""
+    """Corpora around the ids at which two and four bytes, signs and known vocabularies end; a union of two bytes and four."""
     uint32 = [0, 65_536, 100_257, 151_643, 1 << 24, 1 << 31]
     for dtype, middles in (("uint16", [128, 256, 1 << 15]), ("uint32", uint32)):
         for middle in middles:
             yield of_one_corpus(CorpusSpec("ids", (9, 13, 11), dtype, 10, first=max(0, middle - 15)))
         end = 1 << (16 if dtype == "uint16" else 32)
         yield of_one_corpus(CorpusSpec("last", (33,), dtype, first=end - 33))
+    two = (CorpusSpec("x", (11, 7), "uint16"), CorpusSpec("y", (5, 18), first=100_000))
+    for order in (["x", "y"], ["y", "x"]):
+        yield Case(two, Settings(2, 4, {"union": order}, [Phase(9, {"union": "1"})]))
     if scale.full:
         for _ in range(30):
             yield of_one_corpus(CorpusSpec("random", windows(20, 4, 3), first=scale.random.randrange((1 << 32) - 200)))

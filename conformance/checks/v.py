@@ -102,6 +102,19 @@ def answered(case: Case) -> dict[str, tuple[dict[str, Any], type]]:
     }
 
 
+@check("V3", "stride", simplest)
+def stride(bench: Bench, case: Case) -> None:
+    """Where windows are said to share no token, each begins at a multiple of L + 1; of those that share one D0.1 speaks."""
+    if bench.declaration().stride != "L+1":
+        return
+    trace, size = bench.play(case), case.settings.seq_len + 1
+    for sample in trace.samples():
+        corpus, token = trace.window(sample)
+        if token % size:
+            wanted = f"a first token that is a multiple of {size}, as stride 'L+1' was declared"
+            raise Broken(wanted, f"token {token} of {corpus}", trace, sample)
+
+
 @check("V3", "keeps-what-it-declares", simplest)
 def keeps_what_it_declares(bench: Bench, case: Case) -> None:
     """Whatever is declared is served in its simplest form, and not refused after all."""
