@@ -84,6 +84,17 @@ class WritesBesideTheCorpora(Honest):
         (corpus / "cache").write_text("kept")
 
 
+class WritesAboveItsFolder(Honest):
+    """Keeps its cache beside the folder that it was given."""
+
+    clause = "V2"
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and write."""
+        super().build(corpus, workdir, settings, layout, states)
+        (workdir.parent / f"cache-of-{workdir.name}").write_text("kept")
+
+
 class Changes(Honest):
     """Hands over something else than the loader's batches: `change` says what."""
 

@@ -54,11 +54,13 @@ def answers(bench: Bench, case: Case) -> None:
 
 @check("V2", "leaves-the-corpora-alone", simplest)
 def leaves_the_corpora_alone(bench: Bench, case: Case) -> None:
-    """The folder of the corpora is the same after a run as before it: names, sizes and times."""
+    """The folder of the corpora is the same after a run as before it, names, sizes and times, and nothing is new beside it."""
     corpus = bench.corpora(case.corpora)
-    before = _listed(corpus)
+    before, beside = _listed(corpus), set(bench.folder.iterdir())
     bench.play(case)
     after = _listed(corpus)
+    if new := sorted(path.name for path in set(bench.folder.iterdir()) - beside):
+        raise Broken("nothing new but in the folders that were given", f"{', '.join(new)} beside them")
     if changed := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
         raise Broken("the folder of the corpora as it was", f"{', '.join(changed)} changed or new")
 
