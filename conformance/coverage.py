@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from .case import Case
 from .judging import named
 from .trace import Sample, SampleKey, Trace
 from .verdict import Broken, NotApplicable
@@ -83,4 +84,21 @@ def expect_all_seen(trace: Trace, stride: str = "L") -> None:
     if not epochs or (epochs == 1 and max(seen.values(), default=0) > 1):
         raise NotApplicable("expected an epoch, and no window twice in it")
     if trace.legs[-1].leg.steps is None and len(seen) < total:
-        raise Broken(f"all {total} windows in a run of {whole} samples", f"{len(seen)} of them")
+        steps = trace.legs[-1].steps
+        raise Broken(
+            f"all {total} windows in a run of {whole} samples{_unseen(case, seen, stride)}",
+            f"{len(seen)} of them",
+            leg=trace.legs[-1].number,
+            step=max(0, len(steps) - 1),
+            position=sum(seen.values()),
+        )
+
+
+def _unseen(case: Case, seen: "Counter[SampleKey]", stride: str) -> str:
+    """Return in words the first window that a run leaves out, where its place can be told."""
+    step, shared = (case.settings.seq_len, 1) if stride == "L" else (case.settings.seq_len + 1, 0)
+    for spec in case.corpora:
+        for number in range((spec.tokens - shared) // step):
+            if (spec.name, number * step) not in seen:
+                return f", {named((spec.name, number * step))} among them"
+    return ""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -61,10 +62,10 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
     # Where the legs' batch sizes differ, a tail shorter than a step stays unserved.
     last = other.legs[-1].leg
     if whole.legs[-1].ended and last.steps is None and len(expected) - len(got) >= last.batch_size:
-        raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}")
+        raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}", **_end(other, len(got)))
     # A loader that fills its last step, and does not promise otherwise, goes on by less than a step.
     if whole.legs[-1].ended and len(got) - len(expected) >= max(last.batch_size, whole.legs[-1].leg.batch_size):
-        raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}")
+        raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}", **_end(other, len(expected)))
 
 
 def _expect_steps(trace: Trace, length: int) -> None:
@@ -82,6 +83,12 @@ def _expect_steps(trace: Trace, length: int) -> None:
                 step=found,
                 position=position,
             )
+
+
+def _end(trace: Trace, position: int) -> dict[str, Any]:
+    """Return where a run of the trace's last leg is at a position, for a proof about its end."""
+    leg = trace.legs[-1]
+    return {"leg": leg.number, "step": max(0, position - leg.start) // leg.leg.batch_size, "position": position}
 
 
 def _surplus(before: list[SampleKey], after: list[SampleKey]) -> int:

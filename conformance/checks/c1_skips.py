@@ -85,7 +85,14 @@ def _expect_passed_over(trace: Trace, plain: Trace) -> None:
     if trace.legs[-1].ended and len(at) > settings.length - trace.legs[-1].leg.batch_size:
         return
     if trace.legs[-1].leg.steps is None:
-        raise Broken(f"{settings.length} positions, as many as without the skip", f"{len(at)}")
+        last = trace.legs[-1]
+        raise Broken(
+            f"{settings.length} positions, as many as without the skip",
+            f"{len(at)}",
+            leg=last.number,
+            step=len(last.steps),
+            position=len(at),
+        )
 
 
 def _named(keys: "Counter[SampleKey]") -> str:
