@@ -42,7 +42,6 @@ class Bench:
         self.door = door
         with written(parent or Path(tempfile.gettempdir())):
             self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
-        self.plays = 0
         self._declared: Declaration | None = None
         self._undeclared: DriverFault | None = None
 
@@ -104,7 +103,6 @@ class Bench:
 
     def open(self, case: Case, corpus: Path | None = None) -> Play:
         """Return a play of the case that is before its first leg."""
-        self.plays += 1
         return Play(self, case, corpus or self.corpora(case.corpora), self._new_folder())
 
     def _new_folder(self) -> Path:

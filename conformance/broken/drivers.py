@@ -80,6 +80,17 @@ class WritesBesideTheCorpora(Honest):
         (corpus / "cache").write_text("kept")
 
 
+class WritesAboveItsFolder(Honest):
+    """Keeps its cache beside the folder that it was given."""
+
+    clause = "V2"
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and write."""
+        super().build(corpus, workdir, settings, layout, states)
+        (workdir.parent / f"cache-of-{workdir.name}").write_text("kept")
+
+
 class Changes(Honest):
     """Hands over something else than the loader's batches: `change` says what."""
 
@@ -219,3 +230,10 @@ class HasNoStride(Honest):
 
     clause = "V3"
     stride = "2L"
+
+
+class DeclaresAnotherStride(Honest):
+    """Declares windows that share no token, and serves windows that share one."""
+
+    clause = "V3"
+    stride = "L+1"

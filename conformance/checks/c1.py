@@ -9,7 +9,6 @@ from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture
 from ..chance import is_luck
-from ..coverage import window_count
 from ..driver import Phase
 from ..judging import served
 from ..order import integer_weights, source_of_each
@@ -112,6 +111,8 @@ def _adversarial(scale: Scale) -> Iterator[Case]:
     # Sums of tenths are no tenths in binary, and equal sources tie at every turn.
     yield weighed(50, {"a": "0.1", "b": "0.2", "c": "0.3", "d": "0.4"})
     yield weighed(30, {"c": "1", "b": "1", "a": "1"})
+    # By their bytes the capital comes first, and what is no ASCII last.
+    yield weighed(30, {"a": "1", "B": "1", "ä": "1"})
     yield weighed(60, PRINTED, Leg(1, 4, 3))
     yield weighed(20, {"rare": "0.001", "common": "0.999"})
     if scale.full:
@@ -157,7 +158,7 @@ def constant_share(bench: Bench, case: Case) -> None:
     if len(case.settings.phases) > 1 or len(case.settings.phases[0].weights) < 2 or case.settings.skips:
         raise NotApplicable("expected a mixture in one phase, without skips")
     drawn: Counter[str] = Counter()
-    sizes = {name: window_count(case, name, bench.declaration().stride) for name in case.settings.sources}
+    sizes = {name: case.windows(name, bench.declaration().stride) for name in case.settings.sources}
     passed = None
     for sample in samples:
         drawn[name := _source(trace, sample)] += 1
@@ -186,5 +187,5 @@ def constant_share(bench: Bench, case: Case) -> None:
 
 
 def _source(trace: Trace, sample: Sample) -> str:
-    corpus, _ = trace.key(sample)
+    corpus, _ = trace.window(sample)
     return next((name for name, corpora in trace.case.settings.sources.items() if corpus in corpora), "?")

@@ -12,6 +12,7 @@ from ..driver import Phase, Settings
 from ..order import draws, source_of_each, vanishing
 from ..refusing import expect_admission
 from ..registry import Scale, check
+from ..trace import UNKNOWN
 from ..verdict import Broken, NotApplicable
 from .c1_budgets import ONE_STEP, contents, one_corpus_in_turn
 
@@ -49,14 +50,18 @@ def seldom(scale: Scale) -> Iterable[Case]:
 @check("C1.7", "served", seldom, needs="order epochs mixture skips", faults=(36,))
 def rare_sources_are_served(bench: Bench, case: Case) -> None:
     """A source of weight 10^-6 is drawn where A4 says, and not rounded away."""
-    keys = bench.play(case).keys()
-    wanted = Counter(source_of_each(case)[: len(keys)])
-    found = Counter(case.source_of(corpus) for corpus, _ in keys if corpus != "?")
+    trace = bench.play(case)
+    samples, keys = list(trace.samples()), trace.windows()
+    wanted = Counter(in_order := source_of_each(case)[: len(keys)])
+    found = Counter(case.source_of(corpus) for corpus, _ in keys if corpus != UNKNOWN)
     if not all(wanted[name] for name in case.settings.sources):
         raise NotApplicable("expected a case in which every source is drawn")
     for name, count in wanted.items():
         if found[name] != count:
-            raise Broken(f"{count} samples of {name!r} in {sum(wanted.values())} positions", f"{found[name]}")
+            drawn = [case.source_of(corpus) if corpus != UNKNOWN else "" for corpus, _ in keys]
+            place = next((i for i, pair in enumerate(zip(in_order, drawn, strict=True)) if pair[0] != pair[1]), 0)
+            what = f"{count} samples of {name!r} in {sum(wanted.values())} positions"
+            raise Broken(what, f"{found[name]}", trace, samples[place], source=name)
 
 
 def twins(scale: Scale) -> Iterable[Case]:

@@ -85,8 +85,15 @@ def _expect_passed_over(trace: Trace, plain: Trace) -> None:
             missing, extra = wanted - found, found - wanted
             number = next((p for p in range(start, end) if trace.key(at[p]) in extra), start)
             raise Broken(f"{_named(missing)}, which the run without the skip has there", _named(extra), trace, at[number])
-    if trace.legs[-1].leg.steps is None and len(at) <= settings.length - trace.legs[-1].leg.batch_size:
-        raise Broken(f"{settings.length} positions, as many as without the skip", f"{len(at)}")
+    last = trace.legs[-1]
+    if last.leg.steps is None and len(at) <= settings.length - last.leg.batch_size:
+        raise Broken(
+            f"{settings.length} positions, as many as without the skip",
+            f"{len(at)}",
+            leg=last.number,
+            step=len(last.steps),
+            position=len(at),
+        )
 
 
 def _named(keys: "Counter[SampleKey]") -> str:

@@ -211,7 +211,7 @@ def where(bench: Bench, case: Case) -> None:
         trace = play.trace
         positions: dict[tuple[str, int], list[int]] = {}
         for sample in served(trace):
-            corpus, first = trace.key(sample)
+            corpus, first = trace.window(sample)
             for token in range(first, first + case.settings.seq_len + 1):
                 positions.setdefault((corpus, token), []).append(sample.position)
         for spec in case.corpora:
@@ -221,10 +221,10 @@ def where(bench: Bench, case: Case) -> None:
                 request: dict[str, Any] = {"source": case.source_of(spec.name), "corpus": spec.name, "first": first, "last": last}
                 got = play.ask({"do": "where", **request})[0][0]
                 if list(got) != expected:
-                    raise Broken(
-                        f"positions {_some(expected)} for tokens {first} to {last} of {spec.name}",
-                        _some(got),
-                    )
+                    place = min(set(expected) ^ set(got), default=0)
+                    document = f"{spec.name}:{trace.identity.document(spec.name, first)} (token {first})"
+                    wanted = f"positions {_some(expected)} for tokens {first} to {last} of {spec.name}"
+                    raise Broken(wanted, _some(got), leg=0, position=place, document=document)
 
 
 def _some(positions: list[int]) -> str:

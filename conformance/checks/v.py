@@ -56,11 +56,13 @@ def answers(bench: Bench, case: Case) -> None:
 
 @check("V2", "leaves-the-corpora-alone", simplest)
 def leaves_the_corpora_alone(bench: Bench, case: Case) -> None:
-    """The folder of the corpora is the same after a run as before it: names, sizes and times."""
+    """The folder of the corpora is the same after a run as before it, names, sizes and times, and nothing is new beside it."""
     corpus = bench.corpora(case.corpora)
-    before = _listed(corpus)
+    before, beside = _listed(corpus), set(bench.folder.iterdir())
     bench.play(case)
     after = _listed(corpus)
+    if new := sorted(path.name for path in set(bench.folder.iterdir()) - beside):
+        raise Broken("nothing new but in the folders that were given", f"{', '.join(new)} beside them")
     if changed := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
         raise Broken("the folder of the corpora as it was", f"{', '.join(changed)} changed or new")
 
@@ -102,6 +104,19 @@ def answered(case: Case) -> dict[str, tuple[dict[str, Any], type]]:
         "hash": ({"do": "identity"}, str),
         "log": ({"do": "log"}, list),
     }
+
+
+@check("V3", "stride", simplest)
+def stride(bench: Bench, case: Case) -> None:
+    """Where windows are said to share no token, each begins at a multiple of L + 1; of those that share one D0.1 speaks."""
+    if bench.declaration().stride != "L+1":
+        return
+    trace, size = bench.play(case), case.settings.seq_len + 1
+    for sample in trace.samples():
+        corpus, token = trace.window(sample)
+        if token % size:
+            wanted = f"a first token that is a multiple of {size}, as stride 'L+1' was declared"
+            raise Broken(wanted, f"token {token} of {corpus}", trace, sample)
 
 
 @check("V3", "keeps-what-it-declares", simplest)
