@@ -32,9 +32,9 @@ def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for row in shown:
         table.add_row(*(Text(_shown(cell)) for cell in row))
-    # Where nobody looks, rows are folded to what a page holds, unless COLUMNS says otherwise.
-    console = Console()
-    (console if console.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(width=PAGE)).print(table)
+    # Where nobody looks, rows are folded to what a page holds, or to COLUMNS where they are more.
+    console, asked = Console(), os.environ.get("COLUMNS", "")
+    (console if console.is_terminal else Console(width=max(PAGE, int(asked) if asked.isdecimal() else 0))).print(table)
     if len(shown) < len(rows):
         typer.echo(f"the first {len(shown)} of {len(rows)}; --json gives all")
 

@@ -29,8 +29,9 @@ def print_checks(checks: "Iterable[Check]") -> None:
 
 
 def sized(console: Console) -> Console:
-    """Return a console for tables: where nobody looks, rows are folded to what a page holds, unless COLUMNS says otherwise."""
-    return console if console.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(width=PAGE)
+    """Return a console for tables: where nobody looks, rows are folded to what a page holds, or to COLUMNS where they are more."""
+    asked = os.environ.get("COLUMNS", "")
+    return console if console.is_terminal else Console(width=max(PAGE, int(asked) if asked.isdecimal() else 0))
 
 
 @contextmanager
