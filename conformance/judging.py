@@ -74,7 +74,8 @@ def _expect_steps(trace: Trace, length: int) -> None:
         if leg.leg.steps is None or leg.ended_early:
             continue
         asked = min(leg.leg.steps, (length - leg.start) // leg.leg.batch_size)
-        if (found := sum(step.committed and not step.lost for step in leg.steps)) < asked:
+        # A step that a restart lost was served all the same.
+        if (found := sum(step.committed for step in leg.steps)) < asked:
             position = leg.start + found * leg.leg.batch_size
             raise Broken(
                 f"{asked} steps after position {leg.start}, of {length} samples",
