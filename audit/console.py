@@ -1,6 +1,7 @@
 """What commands print: tables and JSON on standard output, notes and progress on standard error."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+PAGE = 160
+"""Characters of a line where no terminal says how many it has."""
 
 
 def print_json(value: Any) -> None:
@@ -28,9 +32,9 @@ def print_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
     for row in shown:
         table.add_row(*(Text(_shown(cell)) for cell in row))
-    # Where nobody looks, nothing is folded to the width of a screen.
-    console = Console()
-    (console if console.is_terminal else Console(width=1000)).print(table)
+    # Where nobody looks, rows are folded to what a page holds, or to COLUMNS where they are more.
+    console, asked = Console(), os.environ.get("COLUMNS", "")
+    (console if console.is_terminal else Console(width=max(PAGE, int(asked) if asked.isdecimal() else 0))).print(table)
     if len(shown) < len(rows):
         typer.echo(f"the first {len(shown)} of {len(rows)}; --json gives all")
 

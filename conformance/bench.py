@@ -9,15 +9,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..errors import OutputError
+from ..reference.files import written
 from .case import Case
 from .corpora import CorpusSpec, Identity
-from .doors import Door, Rank
+from .doors import Door, end_all
 from .doors.replies import DriverFault, LoaderError
-from .driver import Array, Layout, Refusal
-from .play import Failed, Play, Refused
+from .driver import Layout, Refusal
+from .play import LEAVE, Failed, Play, Refused
 from .trace import Trace
 
 __all__ = ["Bench", "Declaration", "Failed", "Play", "Refused"]
+
+ROOM = 1 << 20
+"""Bytes that are free on any disk on which a loader can be judged."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,10 @@ class Bench:
     def __init__(self, door: Door, parent: Path | None = None) -> None:
         """Make the folder in which everything happens, in `parent` or where temporary files go; `close` removes it."""
         self.door = door
-        self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
-        self.plays = 0
+        with written(parent or Path(tempfile.gettempdir())):
+            self.folder = Path(tempfile.mkdtemp(prefix="fivepoint-conformance-", dir=parent))
         self._declared: Declaration | None = None
+        self._undeclared: DriverFault | None = None
 
     def __enter__(self) -> "Bench":
         """Return the bench, closed at the end of the `with` block."""
@@ -48,24 +54,33 @@ class Bench:
         self.close()
 
     def close(self) -> None:
-        """Remove all files."""
+        """End what runs, and remove all files."""
+        self.door.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def declaration(self) -> Declaration:
         """Return what the driver promises, asked once; raises DriverFault for an answer that is none."""
+        if self._undeclared:
+            raise self._undeclared
         if self._declared is None:
-            self._declared = self._ask_declaration()
+            try:
+                self._declared = self._ask_declaration()
+            except DriverFault as fault:
+                # To ask again could cost the time limit again.
+                self._undeclared = fault
+                raise
         return self._declared
 
     def _ask_declaration(self) -> Declaration:
         ranks = self.door.open([Layout(0, 1, 1)], self._new_folder(), {}, False)
         try:
-            found = _all(ranks, {"do": "declare"})[0][0]
-            return Declaration(frozenset(found["promises"]), found["stride"], str(found["version"]))
-        except (KeyError, TypeError, LoaderError, Refusal) as reason:
+            ranks[0].ask({"do": "declare"})
+            found, _ = ranks[0].reply()
+            return _declaration(found)
+        except (LoaderError, Refusal) as reason:
             raise DriverFault("V3", f"declares no promises, stride and version: {reason}") from reason
         finally:
-            ranks[0].end()
+            end_all(ranks, LEAVE)
 
     def corpora(self, specs: Sequence[CorpusSpec]) -> Path:
         """Return the folder with the corpora, which is shared by all plays: whoever damages one copies it first."""
@@ -88,14 +103,22 @@ class Bench:
 
     def open(self, case: Case, corpus: Path | None = None) -> Play:
         """Return a play of the case that is before its first leg."""
-        self.plays += 1
         return Play(self, case, corpus or self.corpora(case.corpora), self._new_folder())
 
     def _new_folder(self) -> Path:
-        return Path(tempfile.mkdtemp(prefix="play-", dir=self.folder))
+        with written(self.folder):
+            return Path(tempfile.mkdtemp(prefix="play-", dir=self.folder))
+
+    def expect_room(self) -> None:
+        """Raise OutputError where the disk of the bench is full, for which no loader can be blamed."""
+        if shutil.disk_usage(self.folder).free < ROOM:
+            raise OutputError(f"expected room for the cases in {self.folder.parent}, found a full disk; free space or set TMPDIR")
 
 
-def _all(ranks: Sequence[Rank], request: dict[str, Any]) -> list[tuple[Any, list[Array]]]:
-    for rank in ranks:
-        rank.ask(request)
-    return [rank.reply() for rank in ranks]
+def _declaration(found: Any) -> Declaration:
+    if not isinstance(found, dict) or not {"promises", "stride", "version"} <= found.keys():
+        raise DriverFault("V3", f"declares no promises, stride and version, but {str(found)[:80]}")
+    promises, stride = found["promises"], found["stride"]
+    if not isinstance(promises, list) or not all(isinstance(promise, str) for promise in promises) or not isinstance(stride, str):
+        raise DriverFault("V3", f"declares {str(promises)[:80]} and {str(stride)[:80]} for a list of promises and a stride")
+    return Declaration(frozenset(promises), stride, str(found["version"]))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
+from .defaults import CASES
 
 if TYPE_CHECKING:
-    from .doors import Door
+    from .opening import Opened
     from .registry import Check
     from .report import Outcome
-
-CASES = Path("fivepoint-cases")
+    from .running import Outputs
 
 
 def conform(
@@ -59,6 +59,10 @@ def conform(
 ) -> None:
     """Hold a loader to the contract, and print a proof for each clause that it breaks. Exit code 1: something is broken."""
     from . import console
+    from .known import read
+    from .opening import opened
+    from .reading import read_case
+    from .running import Outputs, judged
     from .suite import collected
 
     chosen = [check] if check else select or []
@@ -70,38 +74,20 @@ def conform(
     elif matrix:
         _matrix(names or [], full)
     elif record is not None:
-        _record(_door(names or [], process, processes, limit) if names or process is not None else None, case, record)
+        _record(opened(names or [], process, processes, limit) if names or process is not None else None, case, record)
     elif trace:
-        outcome = _judge_traces([Path(name) for name in names or []], checks)
-        _report(outcome, json_file, junit)
+        outputs = Outputs(json_file, junit)
+        outputs.expect_writable()
+        _report(_judge_traces([Path(name) for name in names or []], checks), outputs)
     else:
         if (case is None) != (check is None):
             raise UsageError("expected --case FILE and --check ID together, found one of them")
-        opened = _door(names or [], process, processes, limit)
-        outcome = _judge(opened, checks, "full" if full else "quick", seed, known, cases, case)
-        _report(outcome, json_file, junit)
-
-
-def _judge(
-    opened: tuple[Door, str, str], checks: list[Check], mode: str, seed: int, known: Path | None, cases: Path, case: Path | None
-) -> Outcome:
-    from . import console
-    from .bench import Bench
-    from .known import read
-    from .report import Outcome
-    from .report.files import write_case
-    from .suite import collected, declared_or_none, replay, run
-
-    expected = read(known, [each.id for each in collected()]) if known else {}
-    door, name, asked = opened
-    with Bench(door) as bench, console.progress(len(checks)) as advance:
-        if case is None:
-            findings = run(bench, [each.id for each in checks], mode, seed, lambda each: advance(each.check, each.verdict))
-        else:
-            mode, findings = "case", [replay(bench, each, console.read_case(case)) for each in checks]
-        declared = declared_or_none(bench)
-    written = {each.check: path for each in findings if (path := case or write_case(cases, each))}
-    return Outcome(name, asked, mode, seed, declared, findings, {each.id: each.clause for each in checks}, expected, written)
+        expected = read(known, [each.id for each in collected()]) if known else {}
+        given = read_case(case) if case else None
+        outputs = Outputs(json_file, junit, cases)
+        outputs.expect_writable()
+        loader = opened(names or [], process, processes, limit)
+        _report(judged(loader, checks, "full" if full else "quick", seed, expected, given), outputs, case)
 
 
 def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
@@ -115,19 +101,19 @@ def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
         raise UsageError("expected the files of recorded traces, found none; formats.md F7 says what they are")
     recordings = [read(file) for file in files]
     bench = Recorded(traces(recordings), declared(recordings))
-    findings = [judge(bench, each) for each in checks]
+    findings = [judge(bench, check) for check in checks]
     asked = f"--trace {shlex.join(map(str, files))}"
     return Outcome("traces", asked, "trace", 0, bench.declaration(), findings, {each.id: each.clause for each in checks})
 
 
-def _record(opened: tuple[Door, str, str] | None, case: Path | None, folder: Path) -> None:
-    from . import console
+def _record(loader: Opened | None, case: Path | None, folder: Path) -> None:
+    from .reading import read_case
     from .traces.recording import example, record, write_data
 
-    chosen = console.read_case(case) if case else example()
+    chosen = read_case(case) if case else example()
     write_data(folder, chosen)
     typer.echo(f"corpora in {folder / 'corpus'}, the case in {folder / 'case.json'}")
-    for file in record(folder, chosen, opened[0]) if opened else ():
+    for file in record(folder, chosen, loader.door) if loader else ():
         typer.echo(f"recorded {file}")
 
 
@@ -146,37 +132,8 @@ def _matrix(names: list[str], thorough: bool) -> None:
     raise typer.Exit(1 if astray(found) or (idle(found.values()) and not thorough) else 0)
 
 
-def _report(outcome: Outcome, json_file: Path | None, junit: Path | None) -> None:
-    from .report.junit import write_junit
-    from .report.machine import write_json
-    from .report.terminal import print_outcome
+def _report(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None:
+    from .running import report
 
-    if json_file:
-        write_json(outcome, json_file)
-    if junit:
-        write_junit(outcome, junit)
-    print_outcome(outcome)
+    report(outcome, outputs, case)
     raise typer.Exit(1 if outcome.unexpected else 0)
-
-
-def _door(names: list[str], process: str | None, processes: bool, limit: float | None) -> tuple[Door, str, str]:
-    """Return the door that the command line asks for, the loader's name, and the words that name it."""
-    import shlex
-
-    from .doors import InProcess, Processes, host_command
-
-    if len(names) + (process is not None) != 1:
-        found = ", ".join([*names, *([f"--process {process}"] if process is not None else [])]) or "none"
-        raise UsageError(f"expected one loader, or --process COMMAND, found {found}")
-    seconds = {} if limit is None else {"limit": limit}
-    words = "" if limit is None else f" --limit {limit:g}"
-    if process is not None:
-        return Processes(shlex.split(process), **seconds), process, f"--process {shlex.quote(process)}{words}"
-    (loader,) = names
-    try:
-        door = InProcess(loader, **seconds)
-    except LookupError as reason:
-        raise UsageError(str(reason)) from reason
-    if not processes:
-        return door, loader, loader + words
-    return Processes(host_command(loader), **seconds), loader, f"{loader} --processes{words}"

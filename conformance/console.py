@@ -1,20 +1,23 @@
 """What `fivepoint conform` shows and reads beside its report."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from ..errors import UsageError
-from .case import Case
-from .registry import Check
+if TYPE_CHECKING:
+    from .registry import Check
+
+PAGE = 160
+"""Characters of a line where no terminal says how many it has."""
 
 
-def print_checks(checks: Iterable[Check]) -> None:
+def print_checks(checks: "Iterable[Check]") -> None:
     """Print what each check judges, which promises it needs and which faults it sees."""
     table = Table(box=SIMPLE)
     for heading in ("check", "needs", "faults", "judges"):
@@ -22,8 +25,13 @@ def print_checks(checks: Iterable[Check]) -> None:
     for check in checks:
         said = (check.judge.__doc__ or "").strip().splitlines()
         table.add_row(check.id, " ".join(sorted(check.needs)), " ".join(map(str, check.faults)), said[0] if said else "")
-    console = Console()
-    (console if console.is_terminal else Console(width=1000)).print(table)
+    sized(Console()).print(table)
+
+
+def sized(console: Console) -> Console:
+    """Return a console for tables: where nobody looks, rows are folded to what a page holds, or to COLUMNS where they are more."""
+    asked = os.environ.get("COLUMNS", "")
+    return console if console.is_terminal else Console(width=max(PAGE, int(asked) if asked.isdecimal() else 0))
 
 
 @contextmanager
@@ -38,11 +46,3 @@ def progress(total: int) -> Iterator[Callable[[str, str], None]]:
             bars.update(bar, advance=1, description=f"{what} {how}")
 
         yield heard
-
-
-def read_case(path: Path) -> Case:
-    """Return the case in a file that a report wrote; raises UsageError."""
-    try:
-        return Case.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError) as reason:
-        raise UsageError(f"expected a case as the suite writes it at {path}, found none: {reason}") from reason

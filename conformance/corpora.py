@@ -1,7 +1,7 @@
 """Corpora that identify themselves: every token is its own serial number over all sources."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -35,9 +35,9 @@ class CorpusSpec:
         return sum(self.documents)
 
 
-def windows(tokens: int, seq_len: int, documents: int = 1) -> tuple[int, ...]:
-    """Return the lengths of about equal documents that hold `tokens` windows of `seq_len`, and a tail shorter than a window."""
-    total = tokens * seq_len + 1 + min(seq_len - 1, 2)
+def windows(n: int, seq_len: int, documents: int = 1) -> tuple[int, ...]:
+    """Return the lengths of about equal documents that hold `n` windows of `seq_len`, and a tail shorter than a window."""
+    total = n * seq_len + 1 + min(seq_len - 1, 2)
     return tuple(total // documents + (i < total % documents) for i in range(documents))
 
 
@@ -95,8 +95,3 @@ class Identity:
                     first = self.first[spec.name] + start
                     writer.add(np.arange(first, first + length, dtype=np.int64))
                 writer.finish()
-
-
-def total(specs: Iterable[CorpusSpec]) -> int:
-    """Return the number of tokens over all corpora."""
-    return sum(spec.tokens for spec in specs)

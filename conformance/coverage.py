@@ -8,15 +8,6 @@ from .trace import Sample, SampleKey, Trace
 from .verdict import Broken, NotApplicable
 
 
-def window_count(case: Case, source: str, stride: str = "L") -> int:
-    """Return the number of windows of a source: those that share one token, or with stride "L+1" those that share none."""
-    lengths = {spec.name: spec.tokens for spec in case.corpora}
-    size = case.settings.seq_len
-    return sum(
-        (lengths[corpus] - 1) // size if stride == "L" else lengths[corpus] // (size + 1) for corpus in case.settings.sources[source]
-    )
-
-
 def expect_whole_epochs(trace: Trace, stride: str = "L") -> int:
     """Raise Broken unless every n draws of each source, from its first, show each of its n windows once; return the epochs completed.
 
@@ -26,14 +17,14 @@ def expect_whole_epochs(trace: Trace, stride: str = "L") -> int:
     case = trace.case
     if case.settings.skips:
         raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
-    sources = {name: _Source(window_count(case, name, stride)) for name in case.settings.sources}
+    sources = {name: _Source(case.windows(name, stride)) for name in case.settings.sources}
     holder = {corpus: name for name, corpora in case.settings.sources.items() for corpus in corpora}
     if any(source.n < 1 for source in sources.values()):
         raise NotApplicable("expected sources of at least one window")
     step: list[tuple[Sample, SampleKey]] = []
     ends = {end for _, end, _ in trace.blocks()}
     for sample in trace.samples():
-        key = trace.key(sample)
+        key = trace.window(sample)
         if key[0] in holder:
             step.append((sample, key))
             sources[holder[key[0]]].see(key)
@@ -86,11 +77,28 @@ def expect_all_seen(trace: Trace, stride: str = "L") -> None:
 
     A run of several epochs may repeat, and leaves out what it never shows.
     """
-    case, seen = trace.case, Counter(trace.keys())
-    total = sum(window_count(case, name, stride) for name in case.settings.sources)
+    case, seen = trace.case, Counter(trace.windows())
+    total = sum(case.windows(name, stride) for name in case.settings.sources)
     whole = case.settings.length - case.settings.length % case.legs[-1].batch_size
     epochs = whole // max(1, total)
     if not epochs or (epochs == 1 and max(seen.values(), default=0) > 1):
         raise NotApplicable("expected an epoch, and no window twice in it")
     if trace.legs[-1].leg.steps is None and len(seen) < total:
-        raise Broken(f"all {total} windows in a run of {whole} samples", f"{len(seen)} of them")
+        steps = trace.legs[-1].steps
+        raise Broken(
+            f"all {total} windows in a run of {whole} samples{_unseen(case, seen, stride)}",
+            f"{len(seen)} of them",
+            leg=trace.legs[-1].number,
+            step=max(0, len(steps) - 1),
+            position=sum(seen.values()),
+        )
+
+
+def _unseen(case: Case, seen: "Counter[SampleKey]", stride: str) -> str:
+    """Return in words the first window that a run leaves out, where its place can be told."""
+    step, shared = (case.settings.seq_len, 1) if stride == "L" else (case.settings.seq_len + 1, 0)
+    for spec in case.corpora:
+        for number in range((spec.tokens - shared) // step):
+            if (spec.name, number * step) not in seen:
+                return f", {named((spec.name, number * step))} among them"
+    return ""

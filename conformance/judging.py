@@ -2,8 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
-from .trace import Sample, SampleKey, Trace
+import numpy as np
+
+from .trace import UNKNOWN, Sample, SampleKey, Trace
 from .verdict import Broken, NotApplicable
 
 
@@ -17,6 +20,8 @@ def served(trace: Trace, least: int = 1) -> list[Sample]:
 
 def named(key: SampleKey) -> str:
     """Return a sample's key in words."""
+    if key[0].startswith(UNKNOWN):
+        return f"a sample that begins with token {key[1]} and is no window"
     return f"the sample at token {key[1]} of {key[0]}"
 
 
@@ -30,6 +35,7 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
     expected, got = whole.keys(), other.keys()
     if got and not ends:
         raise NotApplicable("expected two runs with an end of a step in common, found none")
+    _expect_steps(whole, whole.case.settings.length)
     start = 0
     for end in ends:
         before, after = expected[start:end], got[start:end]
@@ -44,8 +50,7 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
             )
         missing = Counter(before) - Counter(after)
         if missing:
-            extra = Counter(after) - Counter(before)
-            place = next((i for i, key in enumerate(after) if key in extra), len(after) - 1)
+            place = _surplus(before, after)
             raise Broken(
                 f"{named(next(iter(missing)))} in positions {start} to {end - 1}",
                 f"{named(after[place])} in its place, {sum(missing.values())} of {end - start} samples differ",
@@ -53,13 +58,48 @@ def expect_same_sequence(whole: Trace, other: Trace, rows: bool = False) -> None
                 at[start + place],
             )
         start = end
+    _expect_steps(other, len(expected))
     # Where the legs' batch sizes differ, a tail shorter than a step stays unserved.
     last = other.legs[-1].leg
     if whole.legs[-1].ended and last.steps is None and len(expected) - len(got) >= last.batch_size:
-        raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}")
+        raise Broken(f"{len(expected)} samples until the run's end, as without a stop", f"{len(got)}", **_end(other, len(got)))
     # A loader that fills its last step, and does not promise otherwise, goes on by less than a step.
     if whole.legs[-1].ended and len(got) - len(expected) >= max(last.batch_size, whole.legs[-1].leg.batch_size):
-        raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}")
+        raise Broken(f"the run to end after {len(expected)} samples, as without a stop", f"{len(got)}", **_end(other, len(expected)))
+
+
+def _expect_steps(trace: Trace, length: int) -> None:
+    """Raise Broken where a leg that was asked for a number of steps served fewer, and a run of `length` samples had more."""
+    for leg in trace.legs:
+        if leg.leg.steps is None or leg.ended_early:
+            continue
+        asked = min(leg.leg.steps, (length - leg.start) // leg.leg.batch_size)
+        # A step that a restart lost was served all the same.
+        if (found := sum(step.committed for step in leg.steps)) < asked:
+            position = leg.start + found * leg.leg.batch_size
+            raise Broken(
+                f"{asked} steps after position {leg.start}, of {length} samples",
+                f"the end after {found}",
+                leg=leg.number,
+                step=found,
+                position=position,
+            )
+
+
+def _end(trace: Trace, position: int) -> dict[str, Any]:
+    """Return where a run of the trace's last leg is at a position, for a proof about its end."""
+    leg = trace.legs[-1]
+    return {"leg": leg.number, "step": max(0, position - leg.start) // leg.leg.batch_size, "position": position}
+
+
+def _surplus(before: list[SampleKey], after: list[SampleKey]) -> int:
+    """Return the place of the first sample that comes once more than expected: whoever had it before it is innocent."""
+    left = Counter(before)
+    for place, key in enumerate(after):
+        left[key] -= 1
+        if left[key] < 0:
+            return place
+    return len(after) - 1
 
 
 def _raise_at(trace: Trace, at: dict[int, Sample], position: int, before: list[SampleKey], after: list[SampleKey], start: int) -> None:
@@ -71,11 +111,28 @@ def _common_ends(*traces: Trace) -> list[int]:
     return sorted(set.intersection(*ends))
 
 
+def expect_peers_agree(trace: Trace) -> None:
+    """Raise Broken where a process gets other arrays than the first one of its dp rank."""
+    for leg, step in trace.steps():
+        for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
+            first = step.batches[layout.dp_rank * layout.peers]
+            for number, (mine, theirs) in enumerate(zip(batches, first, strict=True)):
+                if mine.keys() != theirs.keys() or any(not np.array_equal(mine[name], theirs[name]) for name in mine):
+                    raise Broken(
+                        f"process {layout.rank} to get the batch of dp rank {layout.dp_rank}, as process {layout.dp_rank * layout.peers}",
+                        f"other tokens, beginning {mine['inputs'].flat[0]} in place of {theirs['inputs'].flat[0]}",
+                        leg=leg.number,
+                        step=leg.steps.index(step),
+                        rank=layout.rank,
+                        micro_batch=number,
+                    )
+
+
 def per_source(trace: Trace) -> Iterator[tuple[str, list[tuple[Sample, SampleKey]]]]:
     """Yield each source with its samples in order of position."""
     found: dict[str, list[tuple[Sample, SampleKey]]] = {name: [] for name in trace.case.settings.sources}
     for sample in trace.samples():
-        key = trace.key(sample)
-        if key[0] != "?":
+        key = trace.window(sample)
+        if key[0] != UNKNOWN:
             found[trace.case.source_of(key[0])].append((sample, key))
     yield from found.items()

@@ -21,17 +21,17 @@ from rich.table import Table
 from ..errors import UsageError
 from . import broken
 from .bench import Bench
+from .console import sized
 from .doors import InProcess
 from .doors.replies import DriverFault
 from .driver import Driver
+from .registry import TIMED
 from .suite import collected, declaration, judge, run, undeclared
 from .verdict import BROKEN, Finding
 
 FILE = Path(__file__).with_name("matrix.json")
 MEMORY = Path("/dev/shm")
 ROOM = 1 << 28
-TIMED = ("C4.10", "C5.1", "C5.4", "C5.5")
-"""Clauses with SHOULD about time, which a busy machine can break for any loader."""
 LONG = (*TIMED, "C4.9", "C5.2", "C5.3", "C3.1/other-surroundings", "C4.1/elsewhere", "V2/answers")
 """Clauses and checks that start processes and wait: they take most of the suite's time, and look at what few loaders do."""
 
@@ -175,8 +175,8 @@ def print_matrix(rows: Mapping[str, Row]) -> None:
         own = [check for check in row.caught_by if check.startswith(f"{row.clause}/")]
         others = [check for check in row.caught_by if check not in own]
         table.add_row(name, row.clause, "" if row.fault is None else str(row.fault), "  ".join([*own, *others]) or "nothing")
-    console = Console()
-    (console if console.is_terminal else Console(width=1000)).print(table)
+    console = sized(Console())
+    console.print(table)
     for name, what in astray(rows).items():
         console.print(f"{name} {what}")
     if left := idle(rows.values()):

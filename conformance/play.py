@@ -7,15 +7,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .case import INSIDE, KILL, SAVE, Case, Leg, settings_from
-from .doors import Rank
+from .doors import Rank, end_all
 from .doors.replies import DriverFault, LoaderError
 from .driver import Array, Refusal, Settings
 from .shapes import step_of
 from .trace import LegTrace, StepTrace, Trace
+from .verdict import NotApplicable
 
 if TYPE_CHECKING:
     from .bench import Bench
+
+LEAVE = 15.0
+"""Seconds in which the processes of all ranks end, once their standard input has."""
 
 
 class Refused(Exception):  # noqa: N818 it is an answer
@@ -52,7 +58,8 @@ class Play:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End every process and remove the folder."""
-        self._end()
+        # Of a rank that did not answer, nothing more is expected.
+        self._end(0 if isinstance(error, DriverFault) else LEAVE)
         shutil.rmtree(self.workdir, ignore_errors=True)
 
     def run(self, leg: Leg) -> LegTrace:
@@ -60,10 +67,14 @@ class Play:
         self.open(leg)
         found = self.trace.legs[-1]
         self.steps(leg.steps)
+        # Of a loader that keeps no state none is asked for.
+        saves = "resume" in self.bench.declaration().promises
         if leg.stop == INSIDE and not found.ended and (step := self.begin()) is not None:
             found.steps.append(replace(step, committed=False))
-        # A leg without a next one is stopped early too, and of a loader that keeps no state none is asked for.
-        if (leg.steps is not None or leg.stop != SAVE) and "resume" in self.bench.declaration().promises:
+            if saves:
+                self.save_inside()
+        # A leg without a next one is stopped early too.
+        elif saves and (leg.steps is not None or leg.stop != SAVE):
             self.save()
         if leg.stop == KILL:
             saved = self.consumed
@@ -103,7 +114,7 @@ class Play:
         """SIGKILL to every rank, whatever it is doing."""
         for rank in self.ranks:
             rank.kill()
-        self._end()
+        self._end(0)
 
     def _where(self) -> dict[str, Any]:
         return {"corpus": str(self.corpus), "workdir": str(self.workdir), "settings": asdict(self.settings)}
@@ -128,11 +139,21 @@ class Play:
     def save(self) -> None:
         """Collect the states of all ranks for the next leg."""
         saved = self.ask({"do": "save"})
-        if silent := [rank.number for rank, (_, frames) in zip(self.ranks, saved, strict=True) if not frames]:
-            raise DriverFault("V2", "answered save with no state", silent[0])
+        for rank, (_, frames) in zip(self.ranks, saved, strict=True):
+            if len(frames) != 1:
+                raise DriverFault("V2", f"answered save with {len(frames) or 'no'} states", rank.number)
+            if frames[0].dtype != np.uint8 or frames[0].ndim != 1:
+                raise DriverFault("V2", f"answered save with {frames[0].dtype} {frames[0].shape} for bytes", rank.number)
         states = [frames[0] for _, frames in saved]
         # A case that was made smaller may have fewer processes than the one that it names.
         self.states = states if self.leg.state_of is None else [states[min(self.leg.state_of, len(states) - 1)]]
+
+    def save_inside(self) -> None:
+        """Collect the states while a step is begun; a loader may keep to saving between steps, and then has none that could be wrong."""
+        try:
+            self.save()
+        except Refused as refused:
+            raise NotApplicable(f"saves between steps only: {refused.reason}") from None
 
     def ask(self, request: dict[str, Any], ranks: Sequence[Rank] | None = None) -> list[tuple[Any, list[Array]]]:
         """Ask every rank (or some) the same, and return what each replied."""
@@ -172,11 +193,11 @@ class Play:
         return found
 
     def close(self) -> None:
-        """Close every loader, and end its process."""
+        """Close every loader, and end its process; raises DriverFault for one that runs on."""
         self.ask({"do": "close"})
-        self._end()
+        if late := self._end(LEAVE):
+            raise DriverFault("V2", f"was closed, and still ran {LEAVE:g} s after the end of its standard input", late[0])
 
-    def _end(self) -> None:
-        for rank in self.ranks:
-            rank.end()
-        self.ranks = []
+    def _end(self, seconds: float) -> list[int]:
+        ranks, self.ranks = self.ranks, []
+        return end_all(ranks, seconds)

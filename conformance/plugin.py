@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from .verdict import Finding
 
 HERE = Path(__file__).resolve().parent
-CASES = "fivepoint-cases"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the suite."""
     group = parser.getgroup("fivepoint", "conformance of data loaders")
     group.addoption("--loader", metavar="NAME", help="entry point of the group fivepoint.loaders, or module:Class of a driver")
+    group.addoption("--conform-process", metavar="COMMAND", help="the command of a loader that speaks the messages of DRIVERS.md")
+    group.addoption("--conform-limit", metavar="SECONDS", type=float, help="time for one answer: 30 in Python, 60 by --conform-process")
     group.addoption("--conform-mode", choices=["quick", "full"], default="quick", help="cases in seconds, or in minutes")
     group.addoption("--conform-seed", metavar="N", type=int, default=0, help="seed of the random cases")
     group.addoption("--known-failures", metavar="FILE", type=Path, help="checks that are known to fail, a line each with the reason")
@@ -32,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the mark of a clause known, and the session where a loader is named."""
     config.addinivalue_line("markers", "clause(id): the clause of spec/contract.md that the test checks")
-    if config.getoption("loader"):
+    if config.getoption("loader") or config.getoption("conform_process") is not None:
         config.stash[SESSION] = Session(config)
 
 
@@ -57,21 +58,27 @@ class Session:
         """Find the loader and read the known failures; raises pytest.UsageError."""
         from ..errors import UsageError
         from .bench import Bench
-        from .doors import InProcess
+        from .defaults import CASES
         from .known import read
-        from .suite import collected
+        from .opening import opened
+        from .suite import Patience, collected
 
-        self.loader: str = config.getoption("loader")
+        name, command, limit = (config.getoption(option) for option in ("loader", "conform_process", "conform_limit"))
         self.mode: str = config.getoption("conform_mode")
         self.seed: int = config.getoption("conform_seed")
         self.cases = config.invocation_params.dir / CASES
         self.checks = collected()
+        self.patience = Patience()
         listed: Path | None = config.getoption("known_failures")
         try:
-            self.bench: Bench = Bench(InProcess(self.loader))
+            if limit is not None and limit <= 0:
+                raise UsageError(f"expected --conform-limit to be more than 0 seconds, found {limit:g}")
             self.known = read(config.invocation_params.dir / listed, [check.id for check in self.checks]) if listed else {}
-        except (LookupError, UsageError) as reason:
+            found = opened([name] if name else [], command, False, limit)
+        except UsageError as reason:
             raise pytest.UsageError(str(reason)) from reason
+        self.loader, self.asked = found.loader, found.asked
+        self.bench: Bench = Bench(found.door)
 
     def close(self) -> None:
         """Remove the files of the bench."""
@@ -87,17 +94,19 @@ class Session:
         """Return the finding of a check."""
         from .suite import judge
 
-        return judge(self.bench, check, self.bench.declaration(), self.mode, self.seed)
+        return self.patience.finding(check, lambda check: judge(self.bench, check, self.bench.declaration(), self.mode, self.seed))
 
     def proof(self, finding: Finding) -> str:
         """Return the proof of a finding, with its case in a file."""
         from .report import Outcome
-        from .report.files import write_case
+        from .report.files import case_folder, case_path, write_case
         from .report.proof import text
 
-        path = write_case(self.cases, finding)
-        cases = {finding.check: path} if path else {}
-        outcome = Outcome(self.loader, self.loader, self.mode, self.seed, None, [finding], cases=cases)
+        cases = {}
+        if finding.case:
+            cases = {finding.check: case_path(case_folder(self.cases, self.loader, self.seed), finding)}
+            write_case(cases[finding.check], finding)
+        outcome = Outcome(self.loader, self.asked, self.mode, self.seed, None, [finding], cases=cases)
         return text(finding, outcome.command(finding))
 
 
@@ -165,19 +174,21 @@ class CheckTest(SuiteTest):
 
     def runtest(self) -> None:
         """Judge: broken fails; refused, not applicable and known failures are skipped or expected."""
+        from .known import expected, stale
+        from .report.words import plain
+
         session = self.session_of_suite
         if session.declared() is None:
             pytest.skip("the driver declares nothing that can be understood")
         finding = session.judge(self.check)
-        known = session.known.get(finding.check)
+        if said := stale(finding, session.known):
+            raise Proof(plain(said))
+        if expected(finding, session.known):
+            pytest.xfail(f"known: {plain(session.known[finding.check])}")
         if finding.verdict == "broken":
-            if known:
-                pytest.xfail(f"known: {known}")
             raise Proof(session.proof(finding))
         if finding.verdict != "holds":
-            pytest.skip(f"{finding.verdict}: {finding.reason}")
-        if known:
-            raise Proof(f"{finding.check} is listed as a known failure ({known}), and holds")
+            pytest.skip(plain(f"{finding.verdict}: {finding.reason}"))
 
 
 def pytest_report_header(config: pytest.Config) -> Iterator[str]:

@@ -9,6 +9,9 @@ from .case import Case
 
 QUICK, FULL = "quick", "full"
 
+TIMED = ("C4.10", "C5.1", "C5.4", "C5.5")
+"""Clauses with SHOULD about time and bytes."""
+
 Cases = Callable[["Scale"], Iterable[Case]]
 Judge = Callable[[Bench, Case], None]
 
@@ -43,6 +46,16 @@ class Check:
     def id(self) -> str:
         """Return the clause and the name: what the command line, reports and expectations call the check."""
         return f"{self.clause}/{self.name}"
+
+    @property
+    def timed(self) -> bool:
+        """Whether a busy machine can break it for any loader."""
+        return self.clause in TIMED
+
+    @property
+    def measures(self) -> bool:
+        """Whether it measures time, memory, bytes or what runs on, in cases that are large enough for it."""
+        return self.timed or self.clause.startswith("C5")
 
 
 CHECKS: dict[str, Check] = {}

@@ -1,12 +1,13 @@
 """Make a failing case smaller: try one reduction after the other, keep what still fails, until nothing does or time is up."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from .case import Case, Leg
 from .driver import Phase
-from .verdict import Finding
+from .verdict import ERROR, REFUSAL, Finding
 
 
 def smallest(found: Finding, still_broken: Callable[[Case], Finding | None], seconds: float) -> Finding:
@@ -93,3 +94,17 @@ def _shorter_corpora(case: Case) -> Iterator[Case]:
                 continue  # a corpus without a window is another fault
             smaller = replace(spec, documents=tuple(documents), eod=None)
             yield replace(case, corpora=(*case.corpora[:i], smaller, *case.corpora[i + 1 :]))
+
+
+def kind(finding: Finding) -> str:
+    """Return in what way a case fails, without what differs between a case and a smaller one: numbers, lists, and names in it."""
+    case = Case.from_json(finding.case)
+    said = f"{finding.expected}; {finding.got}"
+    if finding.got.startswith(ERROR):
+        # The first words of an error are its type; the rest may name whatever it met.
+        said = f"{finding.expected}; {' '.join(finding.got.split(':')[:1])}"
+    if finding.got.startswith(REFUSAL):
+        said = finding.got.partition(":")[0]
+    names = sorted({*case.settings.sources, *(spec.name for spec in case.corpora)}, key=len, reverse=True)
+    said = re.sub(rf"\b({'|'.join(map(re.escape, names))})\b", "NAME", said)
+    return re.sub(r"\{.*\}|\[[^]]*\]|\d[\d.]*", "#", said)

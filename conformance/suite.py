@@ -7,16 +7,19 @@ from dataclasses import replace
 from itertools import islice
 
 from . import checks
-from .asking import asked
+from .asking import asked, beyond, narrowed
 from .bench import Bench, Declaration, Failed, Refused
 from .case import Case
 from .doors.replies import DriverFault
-from .driver import PROMISES
+from .driver import MUSTS, PROMISES
 from .registry import CHECKS, QUICK, Check, Scale
-from .shrink import smallest
-from .verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
+from .shapes import Short
+from .shrink import kind, smallest
+from .strides import fitted
+from .verdict import BROKEN, ERROR, HOLDS, NOT_APPLICABLE, REFUSAL, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 
-REFUSAL = "a refusal"
+WHOLE = "C2.5"
+"""The clause that says that steps are whole."""
 SHRINKING = 15.0
 """Seconds for making a failing case smaller."""
 GIVE_UP = 3
@@ -52,19 +55,31 @@ def run(
     try:
         declared = declaration(bench)
     except DriverFault as fault:
-        return [undeclared(fault)]
-    faults: list[Finding] = []
+        findings.append(undeclared(fault))
+        report(findings[0])
+        return findings
+    patience = Patience()
     for check in collected(select):
-        if len(faults) < GIVE_UP and not any(fault.check.startswith("V") for fault in faults):
-            findings.append(judge(bench, check, declared, mode, seed, shrinking))
-        else:
-            findings.append(
-                Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {faults[-1].check} found {faults[-1].clause} broken")
-            )
-        if findings[-1].verdict == BROKEN and findings[-1].clause in ("V1", "V2"):
-            faults.append(findings[-1])
+        findings.append(patience.finding(check, lambda check: judge(bench, check, declared, mode, seed, shrinking)))
         report(findings[-1])
     return findings
+
+
+class Patience:
+    """Leaves checks out once the driver was found at fault too often."""
+
+    def __init__(self) -> None:
+        self.faults: list[Finding] = []
+
+    def finding(self, check: Check, judged: Callable[[Check], Finding]) -> Finding:
+        """Return what a check finds, or that it was given up."""
+        if len(self.faults) >= GIVE_UP or any(fault.check.startswith("V") for fault in self.faults):
+            last = self.faults[-1]
+            return Finding(check.id, check.clause, NOT_APPLICABLE, f"given up: {last.check} found {last.clause} broken")
+        found = judged(check)
+        if found.verdict == BROKEN and found.clause in ("V1", "V2"):
+            self.faults.append(found)
+        return found
 
 
 def declaration(bench: Bench) -> Declaration:
@@ -116,7 +131,14 @@ def judge(
     start = time.monotonic()
     best = Finding(check.id, check.clause, NOT_APPLICABLE, "has no case")
     for case in islice(check.cases(scale), most):
+        case = fitted(case, declared.stride)
         found = attempt(bench, check, case, declared)
+        if found.verdict == REFUSED and "layout" not in declared.promises and (narrow := narrowed(case)) != case:
+            # Who serves one sample a step and no more is still judged on that.
+            found = attempt(bench, check, narrow, declared)
+        if found.verdict == BROKEN and check.timed:
+            # Whatever else the machine did meanwhile is no fault of the loader's.
+            found = attempt(bench, check, Case.from_json(found.case), declared)
         if found.verdict == BROKEN:
             best = shrunk(bench, check, found, declared, shrinking)
             break
@@ -128,11 +150,18 @@ def attempt(bench: Bench, check: Check, case: Case, declared: Declaration) -> Fi
     """Return the finding of a check on one case."""
     if missing := sorted(asked(case, declared.stride) - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
-    return tried(bench, check, case)
+    return tried(bench, check, case, declared)
 
 
-def tried(bench: Bench, check: Check, case: Case) -> Finding:
-    """Return the finding of a check on one case, whatever is promised."""
+def tried(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
+    """Return the finding of a check on one case that is to be served; raises OutputError where the disk was full."""
+    found = _tried(bench, check, case, declared)
+    if found.verdict == BROKEN:
+        bench.expect_room()
+    return found
+
+
+def _tried(bench: Bench, check: Check, case: Case, declared: Declaration) -> Finding:
     made = Finding(check.id, check.clause, BROKEN, case=case.to_json())
     try:
         check.judge(bench, case)
@@ -141,14 +170,21 @@ def tried(bench: Bench, check: Check, case: Case) -> Finding:
     except NotApplicable as reason:
         return Finding(check.id, check.clause, NOT_APPLICABLE, str(reason))
     except Refused as refused:
-        # A promise was made for all that the check needs: to refuse it now is to break it.
+        if more := beyond(case, declared.promises, declared.stride):
+            return Finding(check.id, check.clause, REFUSED, f"refuses {' and '.join(more)}: {refused.reason}")
+        # A promise was made for all that the check needs, or everybody serves it: to refuse it now is to break it.
         got = f"{REFUSAL} of {refused.verb}: {refused.reason}"
         return replace(
             made, expected=f"what is promised ({', '.join(sorted(check.needs)) or 'to serve'})", got=got, where={"leg": refused.leg}
         )
     except Failed as failed:
         where = {"leg": failed.leg, "step": failed.step}
-        return replace(made, expected=f"an answer to {failed.verb}", got=f"an error, {failed.found}", where=where)
+        return replace(made, expected=f"an answer to {failed.verb}", got=f"{ERROR}, {failed.found}", where=where)
+    except Short as short:
+        if check.clause not in ("V1", WHOLE):
+            return Finding(check.id, check.clause, NOT_APPLICABLE, f"gave {short}, which {WHOLE} judges")
+        expected, got = f"{short.asked} rows in each step", f"{short.found} rows in one of them"
+        return replace(made, expected=expected, got=got, where={"rank": short.rank})
     except DriverFault as fault:
         return replace(made, clause=fault.must, expected=str(fault).partition(" Found: ")[0], got=fault.found, where={"rank": fault.rank})
     return Finding(check.id, check.clause, HOLDS)
@@ -156,18 +192,18 @@ def tried(bench: Bench, check: Check, case: Case) -> Finding:
 
 def shrunk(bench: Bench, check: Check, found: Finding, declared: Declaration, seconds: float = SHRINKING) -> Finding:
     """Return the finding on the smallest case that breaks the same clause."""
-    if found.clause == "V2":
-        # Every attempt could cost the time limit.
+    if found.clause == "V2" or check.measures:
+        # Every attempt could cost the time limit; and what is measured on less is a smaller difference.
         return found
 
     def still_broken(case: Case) -> Finding | None:
         again = attempt(bench, check, case, declared)
-        # A smaller case may be one that is rightly refused: that would prove another thing.
-        same = again.clause == found.clause and again.got.startswith(REFUSAL) == found.got.startswith(REFUSAL)
-        return again if again.verdict == BROKEN and same else None
+        # A smaller case may be rightly refused, or be too small for the loader: that would prove another thing.
+        same = again.verdict == BROKEN and again.clause == found.clause and kind(again) == kind(found)
+        return again if same else None
 
     return smallest(found, still_broken, seconds)
 
 
 def _named(check: Check, name: str) -> bool:
-    return name in (check.id, check.clause, check.clause.partition(".")[0])
+    return name in (check.id, check.clause, "V" if check.clause in MUSTS else check.clause.partition(".")[0])

@@ -1,17 +1,24 @@
 """What a loader served, as the suite received it: legs of steps of ranks of micro-batches, and the samples in them."""
 
+import zlib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from .case import Case, Leg
 from .corpora import Identity
 from .driver import Array, Layout, MicroBatch
+from .shapes import Short
 
 SampleKey = tuple[str, int]
 """What a sample is, whatever its row: the corpus and the number of its first token there."""
+
+UNKNOWN = "?"
+"""How the corpus of a key begins that names no place."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,8 @@ class LegTrace:
     ended: bool = False
     ended_early: list[int] = field(default_factory=list)
     endless: bool = False
+    short: Short | None = None
+    """Why what was recorded was not read to its end, if a step was smaller than asked for."""
 
 
 @dataclass
@@ -68,23 +77,23 @@ class Trace:
         """Tells where each token comes from."""
         return Identity(self.case.corpora)
 
-    def steps(self, lost: bool = False) -> Iterator[tuple[LegTrace, StepTrace]]:
-        """Yield the steps that count: committed, and not lost by a kill (or, with `lost`, every step that was served)."""
-        for leg, _, step in self._numbered(lost):
+    def steps(self) -> Iterator[tuple[LegTrace, StepTrace]]:
+        """Yield the steps that count: committed, and not lost by a kill."""
+        for leg, _, step in self._numbered():
             yield leg, step
 
-    def _numbered(self, lost: bool) -> Iterator[tuple[LegTrace, int, StepTrace]]:
+    def _numbered(self) -> Iterator[tuple[LegTrace, int, StepTrace]]:
         for leg in self.legs:
             for number, step in enumerate(leg.steps):
-                if lost or (step.committed and not step.lost):
+                if step.committed and not step.lost:
                     yield leg, number, step
 
-    def samples(self, lost: bool = False, peers: bool = False) -> Iterator[Sample]:
-        """Yield the samples in order of position, of each dp rank's first process (or of all, with `peers`)."""
-        for leg, number, step in self._numbered(lost):
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples in order of position, of each dp rank's first process: C2.3 says that its peers have the same."""
+        for leg, number, step in self._numbered():
             share = leg.leg.micro_batch * leg.leg.accumulation
             for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
-                if layout.peer and not peers:
+                if layout.peer:
                     continue
                 for micro, batch in enumerate(batches):
                     for row in range(len(batch["inputs"])):
@@ -92,10 +101,22 @@ class Trace:
                         targets = batch["targets"][row] if "targets" in batch else None
                         yield Sample(leg.number, number, layout, micro, row, position, batch["inputs"][row], targets)
 
-    def key(self, sample: Sample) -> SampleKey:
-        """Return what the sample is; an unknown token counts as a corpus of its own, which D0 finds."""
+    def window(self, sample: Sample) -> SampleKey:
+        """Return which window the sample is, by its first token; an unknown one counts as a corpus of its own, which D0 finds."""
         place = self.identity.place(sample.first)
-        return ("?", sample.first) if place is None else (place.corpus, place.token)
+        return (UNKNOWN, sample.first) if place is None else (place.corpus, place.token)
+
+    def key(self, sample: Sample) -> SampleKey:
+        """Return what the sample is, all of its tokens: a window where they are those of one, else something that equals no window."""
+        inputs = sample.inputs.astype(np.int64)
+        targets = inputs + 1 if sample.targets is None else sample.targets.astype(np.int64)
+        if np.array_equal(inputs, inputs[0] + np.arange(len(inputs))) and np.array_equal(targets, inputs + 1):
+            return self.window(sample)
+        return f"{UNKNOWN}{zlib.crc32(inputs.tobytes() + targets.tobytes()):08x}", sample.first
+
+    def windows(self) -> list[SampleKey]:
+        """Return the windows of the samples that count, in order of position."""
+        return [self.window(sample) for sample in self.samples()]
 
     def keys(self) -> list[SampleKey]:
         """Return the samples that count, in order of position."""

@@ -6,6 +6,8 @@ from typing import Any
 from .trace import Sample, Trace
 
 HOLDS, BROKEN, REFUSED, NOT_APPLICABLE = "holds", "broken", "refused", "not applicable"
+REFUSAL, ERROR = "a refusal", "an error"
+"""How it begins, what came in place of samples."""
 WORST_FIRST = (BROKEN, HOLDS, REFUSED, NOT_APPLICABLE)
 
 

@@ -1,5 +1,7 @@
 """The pytest plugin of the suite: `pytest --pyargs fivepoint.conformance --loader NAME`."""
 
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,7 +40,7 @@ def test_broken_is_a_failure_whose_message_is_the_proof(suite, pytester):
     said = done.stdout.str()
     assert clauses()["C2.1"].sentence in said and "fivepoint conform " in said
     assert "Traceback" not in said and "plugin.py" not in said
-    assert [path.name for path in (pytester.path / "fivepoint-cases").iterdir()] == ["C2.1-one-rank-each.json"]
+    assert [path.name for path in (pytester.path / "fivepoint-cases").rglob("*.json")] == ["C2.1-one-rank-each.json"]
 
 
 def test_refused_is_skipped_with_its_reason(suite, pytester):
@@ -95,3 +97,25 @@ def test_a_driver_that_declares_rubbish_fails_once(suite, pytester):
     done = suite("--loader", "rubbish:Rubbish", "-k", "declaration or C2.1")
     done.assert_outcomes(failed=1, skipped=1, deselected=len(CHECKS) - 1)
     assert "the moon" in done.stdout.str()
+
+
+def test_a_driver_at_fault_costs_one_time_limit(suite, pytester):
+    pytester.makepyfile(
+        silent="""
+        import time
+        from fivepoint.conformance.broken.honest import Honest
+
+        class Silent(Honest):
+            def next(self):
+                time.sleep(1000)
+        """
+    )
+    done = suite("--loader", "silent:Silent", "--conform-limit", "3", "-k", "V1 or V2 or C2", "-rs")
+    counted = done.parseoutcomes()
+    assert counted["failed"] == 1 and counted["skipped"] >= 8, done.stdout.str()
+    done.stdout.fnmatch_lines(["*given up: V1/steps found V2 broken*"])
+
+
+def test_a_process_is_judged_as_a_loader_is(suite):
+    command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", "reference"])
+    suite("--conform-process", command, "-k", "C2.4").assert_outcomes(passed=1, deselected=len(CHECKS))

@@ -9,7 +9,7 @@ import pytest
 from conforming import conform
 
 from fivepoint.conformance.bench import Bench
-from fivepoint.conformance.case import Case, Leg
+from fivepoint.conformance.case import KILL, Case, Leg
 from fivepoint.conformance.cases import mixture, one_source
 from fivepoint.conformance.doors import InProcess
 from fivepoint.conformance.driver import PROMISES
@@ -85,6 +85,23 @@ def test_a_run_of_several_legs_is_held_to_one_without_a_stop(played):
     assert "C4.1/in-the-first-epoch" in broken([*whole, *played(resumed, stale)])
 
 
+def test_steps_that_a_restart_lost_are_held_to_those_that_it_served_in_their_place(played):
+    """Without another run to compare with: what was lost was served twice."""
+    killed = EPOCH.with_legs(Leg(2, 2, steps=2, stop=KILL, ahead=2), Leg(2, 2))
+    assert findings(played(killed))["C4.1/in-the-first-epoch"].verdict == "holds"
+    assert "C4.1/in-the-first-epoch" in broken(played(killed, BROKEN + "c4:StateBeforeTheCounter"))
+
+
+def test_a_mixture_without_a_prefix_shows_overlap_and_repeats(played):
+    """Whatever the order of sources: within its first epoch a source shows no sample twice."""
+    case = mixture({"a": 60, "b": 60}, {"a": "0.5", "b": "0.5"}, 32, leg=Leg(2, 2))
+    promises = frozenset({"mixture", "whole_steps"})
+    found = findings(played(case, promises=promises))
+    assert {found[check].verdict for check in ("C2.1/one-rank-each", "C2.5/no-padding")} == {"holds"}
+    found = findings(played(case, BROKEN + "c2:EveryRankReadsTheSame", promises=promises))
+    assert {found[check].verdict for check in ("C2.1/one-rank-each", "C2.5/no-padding")} == {"broken"}
+
+
 def test_what_was_not_promised_is_refused(played):
     files = played(mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 30), promises=frozenset({"epochs"}))
     found = findings(files)
@@ -138,8 +155,34 @@ class TestDamaged:
 
     def test_a_leg_that_begins_where_no_step_ended(self, played):
         files = played(EPOCH.with_legs(Leg(2, 2, steps=2), Leg(2, 2)))
-        with pytest.raises(UsageError, match="to begin at the end of a step before it, found 8"):
+        for file in files[2:]:
+            file.write_bytes(file.read_bytes().replace(b'"consumed": 8', b'"consumed": 6', 1))
+        with pytest.raises(UsageError, match="to begin at the end of a step before it, found 6"):
+            traces([read(file) for file in files])
+
+    def test_a_leg_without_those_before_it(self, played):
+        files = played(EPOCH.with_legs(Leg(2, 2, steps=2), Leg(2, 2)))
+        with pytest.raises(UsageError, match="expected the legs of run 'run' from 0 on, found 1; give all of its files"):
             traces([read(file) for file in files[2:]])
+
+    def test_a_promise_that_is_none(self, played):
+        with pytest.raises(UsageError, match="expected promises that DRIVERS\\.md lists, found the moon"):
+            declared([read(file) for file in played(EPOCH, promises=frozenset({"the moon"}))])
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("corpora", []),
+            ("corpora", [{"name": "../../etc/x", "documents": [40]}]),
+            ("corpora", [{"name": "data", "documents": [10**12]}]),
+            ("corpora", 5),
+        ],
+    )
+    def test_a_case_that_is_none_is_one_sentence(self, tmp_path, field, value):
+        case = json.loads(one_source(2).to_json()) | {field: value}
+        recorder.finish(recorder.start(tmp_path / "x.trace", case, 0, 1, 1), ended=False)
+        done = conform("--trace", tmp_path / "x.trace")
+        assert (done.code, "x.trace" in done.out, "\n" in done.out.strip()) == (UsageError.exit_code, True, False), done.out
 
     def test_other_promises_in_one_judgement(self, played):
         files = [*played(EPOCH), *played(EPOCH, run="other", promises=frozenset())]
@@ -155,6 +198,8 @@ class TestDamaged:
             b'{"format": "fivepoint-trace", "version": 2}\n',
             b"\xff\xfe\n",
             b"[1, 2]\n",
+            b"[" * 100_000 + b"]" * 100_000 + b"\n",
+            b'{"frames": [{"dtype": "uint8", "shape": [1e400]}]}\n',
         ],
     )
     def test_what_is_no_trace_is_one_sentence(self, tmp_path, content):
@@ -167,7 +212,26 @@ class TestDamaged:
         recorder.record(file, [{"inputs": [[0, 1, 2, 3]]}])
         recorder.finish(file, ended=False)
         done = conform("--trace", tmp_path / "x.trace")
-        assert done.code == UsageError.exit_code and "(1, 4) for integers (2, 4)" in done.out
+        assert done.code == UsageError.exit_code and "a step of 1 rows in place of 2" in done.out
+
+
+def test_a_short_step_where_an_epoch_ends_is_the_loaders_fault(tmp_path):
+    """The default of common samplers; a loop that records it is no less a trace."""
+    case = one_source(9, 27, leg=Leg(1, 2))
+    with Bench(InProcess("reference")) as bench:
+        rows = [sample.inputs for sample in bench.play(case).samples()]
+    for promises, verdict in ((["epochs", "whole_steps"], "broken"), (["epochs"], "refused")):
+        file = recorder.start(tmp_path / "a.trace", json.loads(case.to_json()), 0, 1, 2, promises=promises)
+        for start in range(0, 18, 9):
+            for at in range(start, start + 9, 2):
+                recorder.record(file, [{"inputs": np.stack(rows[at : min(at + 2, start + 9)])}])
+        recorder.finish(file, ended=True)
+        found = findings([tmp_path / "a.trace"])
+        assert found["C2.5/whole-in-every-epoch"].verdict == verdict
+        assert [check for check, finding in found.items() if finding.verdict == "broken"] == ["C2.5/whole-in-every-epoch"] * (
+            verdict == "broken"
+        )
+        assert found["D0.1/on-the-grid"].verdict == "holds"
 
 
 def test_a_case_may_ask_for_more_than_a_loader_gives(played):

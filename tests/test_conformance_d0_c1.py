@@ -6,14 +6,14 @@ from functools import cache
 import pytest
 
 from fivepoint.conformance.bench import Bench
-from fivepoint.conformance.broken import c1, c1_epochs, c1_refusals, c1_skips, d0, d0_boundaries, d0_files
+from fivepoint.conformance.broken import c1, c1_epochs, c1_refusals, c1_skips, d0, d0_boundaries, d0_elsewhere, d0_files, d0_sizes
 from fivepoint.conformance.doors import InProcess
 from fivepoint.conformance.suite import collected, run
 from fivepoint.conformance.verdict import BROKEN, HOLDS, Finding
 
 LOADERS = {
     f"{module.__name__}:{name}": kind
-    for module in (c1, c1_epochs, c1_refusals, c1_skips, d0, d0_boundaries, d0_files)
+    for module in (c1, c1_epochs, c1_refusals, c1_skips, d0, d0_boundaries, d0_elsewhere, d0_files, d0_sizes)
     for name, kind in inspect.getmembers(module, inspect.isclass)
     if kind.__module__ == module.__name__ and kind.clause
 }

@@ -15,6 +15,7 @@ from fivepoint.conformance.corpora import Identity
 from fivepoint.conformance.doors import InProcess, Processes, host_command
 from fivepoint.conformance.doors.host import find
 from fivepoint.conformance.driver import MUSTS, PROMISES, Driver
+from fivepoint.conformance.traces import record as recorder
 from fivepoint.conformance.verdict import WORST_FIRST
 
 PAGE = (Path(conformance.__file__).parent / "DRIVERS.md").read_text(encoding="utf-8")
@@ -43,12 +44,21 @@ def test_the_promises_are_those_that_there_are():
 
 def test_every_method_stands_there_with_its_arguments():
     methods = {name: method for name, method in vars(Driver).items() if inspect.isfunction(method)}
-    listed = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", PAGE, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", PAGE.partition("## Promises")[0], re.MULTILINE))
     assert listed.keys() == methods.keys()
     for name, method in methods.items():
         taken = [str(parameter).partition(":")[0] for parameter in inspect.signature(method).parameters.values()][1:]
         given = [argument.partition("=")[0] for argument in listed[name].split(", ") if argument]
         assert given == taken, name
+
+
+def test_the_functions_that_record_stand_there_with_their_arguments():
+    listed = dict(re.findall(r"^\| `(start|record|finish)\((.*?)\)` \|", PAGE, re.MULTILINE))
+    for name, arguments in listed.items():
+        parameters = inspect.signature(getattr(recorder, name)).parameters.values()
+        taken = [str(parameter.replace(annotation=inspect.Parameter.empty)) for parameter in parameters]
+        assert arguments.replace("*, ", "").replace('"', "'").split(", ") == taken, name
+    assert sorted(listed) == ["finish", "record", "start"]
 
 
 def test_every_verdict_is_explained():

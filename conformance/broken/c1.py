@@ -3,11 +3,13 @@
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from ...reference.mixing import word
 from ...reference.permutation import Permutation
+from ...reference.plan import Plan
 from ...reference.records import Sample, Span
 from ..driver import Layout, Settings
 from .honest import Honest
@@ -170,3 +172,20 @@ class StopsAtTheFirstExhausted(Honest):
             return super().over()
         positions = range(self.consumed, self.consumed + self.layout.batch_size)
         return any(self.plan.resolve(position).epoch > 0 for position in positions)
+
+
+class FoldsNames(Honest):
+    """Folds the names of sources to lower case and to ASCII, and so orders and keys them by other words."""
+
+    clause, fault, also = "C1.2", 34, ("C3.3",)
+    promises = Honest.promises - {"where"}
+
+    def make_plan(self, corpus: Path, settings: Settings) -> Plan:
+        """Plan with folded names."""
+        phases = [replace(phase, weights={_folded(name): weight for name, weight in phase.weights.items()}) for phase in settings.phases]
+        sources = {_folded(name): corpora for name, corpora in settings.sources.items()}
+        return super().make_plan(corpus, replace(settings, sources=sources, phases=phases))
+
+
+def _folded(name: str) -> str:
+    return name.lower().encode("ascii", "ignore").decode()

@@ -26,6 +26,17 @@ class BudgetIgnored(Honest):
         return super().make_plan(corpus, replace(settings, max_epochs={}))
 
 
+class BudgetsOfSourcesAlone(Honest):
+    """Looks at max_epochs where every phase has one source, for which it is easily counted."""
+
+    clause, fault = "C1.4", 37
+
+    def make_plan(self, corpus: Path, settings: Settings) -> Plan:
+        """Plan without budgets where there is a mixture."""
+        mixed = any(len(phase.weights) > 1 for phase in settings.phases)
+        return super().make_plan(corpus, replace(settings, max_epochs={}) if mixed else settings)
+
+
 class BudgetWithoutSkips(Honest):
     """Counts against the budget what is served, and not what is passed over."""
 

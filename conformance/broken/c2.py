@@ -1,8 +1,10 @@
 """Loaders that overlap: faults of ranks within a step (C2)."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from ..driver import MicroBatch
+from ..driver import Layout, MicroBatch, Settings
 from .honest import Honest
 
 
@@ -39,7 +41,7 @@ class ShardsTwice(Honest):
 class SlicesByTheGlobalRank(Honest):
     """Takes tensor and pipeline parallel peers for dp ranks of their own."""
 
-    clause, fault, also = "C2.3", 19, ()
+    clause, fault, also = "C2.3", 19, ("C4.1",)
 
     def positions(self) -> list[list[int]]:
         """Return the slice of a rank among all processes."""
@@ -76,6 +78,19 @@ class PadsTheLastStep(Honest):
         return position % self.plan.length
 
 
+class ShortAtTheEndOfAnEpoch(Honest):
+    """Gives what is left of an epoch of one source as its last micro-batch, however little, as a sampler does that drops nothing."""
+
+    clause, fault, also = "C2.5", 22, ()
+
+    def batch(self, positions: list[int]) -> MicroBatch:
+        """Return the samples of the first one's epoch."""
+        if len(self.plan.sources) > 1:
+            return super().batch(positions)
+        first = self.plan.resolve(positions[0]).epoch
+        return super().batch([position for position in positions if self.plan.resolve(position).epoch == first])
+
+
 class StridesThroughTheStep(Honest):
     """Gives rank r every dp_size-th sample, not a contiguous slice: the same sets, other rows."""
 
@@ -100,7 +115,7 @@ class RoundsTheBatchSize(Honest):
 class CopiesTheBatchOfPeersLate(Honest):
     """Peers other than the first get the batch of the step before, through a broadcast buffer that is one step late."""
 
-    clause, fault, also = "C2.3", 19, ()
+    clause, fault, also = "C2.3", 19, ("C4.1",)
 
     def next(self) -> list[MicroBatch] | None:
         """Return the step before to every later peer."""
@@ -113,3 +128,60 @@ class CopiesTheBatchOfPeersLate(Honest):
         step = super().next()
         self.consumed += late.batch_size
         return step
+
+
+class RankInThreeBits(Honest):
+    """Keeps its dp rank in three bits."""
+
+    clause, fault, also = "C2.1", 20, ("C2.2", "C2.6")
+
+    def positions(self) -> list[list[int]]:
+        """Return the positions of the rank modulo 8."""
+        size = self.layout.micro_batch * self.layout.accumulation
+        back = self.layout.dp_rank // 8 * 8 * size
+        return [[position - back for position in positions] for positions in super().positions()]
+
+
+class PeersOneAheadWithAccumulation(Honest):
+    """Sends the micro-batches of accumulation to the later peers one sample ahead."""
+
+    clause, fault, also = "C2.3", 19, ("C4.1",)
+
+    def served(self, position: int) -> int:
+        """Return the next position to every later peer, where there are several micro-batches."""
+        return (position + 1) % self.plan.length if self.layout.peer and self.layout.accumulation > 1 else position
+
+
+class PeersRestart(Honest):
+    """Restores the state on the first peer alone; the others begin anew."""
+
+    clause, fault, also = "C4.1", 11, ()
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Go on, or begin anew."""
+        super().restore(states)
+        if self.layout.peer:
+            self.consumed = 0
+
+
+class BatchSizeOfTheFirstLegAlone(Honest):
+    """Looks at the batch size when a run begins, not when it goes on."""
+
+    clause, fault, also = "C2.7", None, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, without the batch size where there are states."""
+        super().build(corpus, workdir, replace(settings, batch_size=None) if states else settings, layout, states)
+
+
+class PadsEveryEpoch(Honest):
+    """Fills every epoch of a source up to a multiple of the ranks, with its own first samples, as a sampler does by default."""
+
+    clause, fault, also = "C2.5", 22, ("C1.3",)
+    promises = Honest.promises - {"order", "mixture", "prefix", "phases", "skips", "amend", "layout", "elastic", "rebatch", "where", "hash"}
+
+    def served(self, position: int) -> int:
+        """Return the place in the epoch, taken round at its end."""
+        n, ranks = self.plan.sources[0].window_count(self.settings.seq_len), self.layout.dp_size
+        epoch, offset = divmod(position, -(-n // ranks) * ranks)
+        return epoch * n + offset % n

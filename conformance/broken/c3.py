@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...reference.permutation import Permutation
+from ...reference.plan import Plan
 from ...reference.records import Sample, Span
+from ..driver import Layout, Refusal, Settings
 from .honest import Honest
 
 
@@ -37,6 +39,18 @@ class OrderOfTheHashSeed(OtherOrder):
     def window(self, sample: Sample, n: int) -> int:
         """Shuffle by a seed of this process."""
         return Permutation(n, self.plan.seed, hash(sample.source) & (1 << 64) - 1, sample.epoch)(sample.offset)
+
+
+class OrderOfTheHashSeedOfOneSource(OrderOfTheHashSeed):
+    """Does the same, and serves one source for an epoch and no more, so that no mixture brings it to light."""
+
+    promises = frozenset({"shuffle", "layout", "whole_steps"})
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, or refuse what is more than that."""
+        if len(settings.sources) > 1 or len(settings.phases) > 1 or settings.skips or states:
+            raise Refusal("serves one source for an epoch")
+        super().build(corpus, workdir, settings, layout, states)
 
 
 class OneGeneratorForAll(OtherOrder):
@@ -154,3 +168,24 @@ class EveryEpochAlike(OtherOrder):
 def hash_of(name: str) -> int:
     """Return a number for a name that is the same in every process."""
     return int.from_bytes(name.encode()[:8].ljust(8, b"\0"), "little")
+
+
+class SeedOf32Bits(Honest):
+    """Keeps the low 32 bits of the seed."""
+
+    clause, fault, also = "C3.4", 24, ("C3.3",)
+
+    def make_plan(self, corpus: Path, settings: Settings) -> Plan:
+        """Plan with that seed."""
+        return super().make_plan(corpus, replace(settings, seed=settings.seed % (1 << 32)))
+
+
+class SeedPlusEpochOfOneSource(OtherOrder):
+    """Shuffles an epoch by the sum of the seed and its number, so that the second of one seed is the first of the next."""
+
+    clause, fault, also = "C3.4", 24, ()
+    promises = OtherOrder.promises - {"mixture", "prefix", "phases"}
+
+    def window(self, sample: Sample, n: int) -> int:
+        """Shuffle by the sum."""
+        return Permutation(n, self.plan.seed + sample.epoch)(sample.offset)

@@ -101,3 +101,20 @@ class StateOfTheFirstRankOnly(Honest):
         told = [state for state in states if state]
         if told:
             super().restore(told)
+
+
+class CountsTheStepBegunOnOtherRanks(Honest):
+    """Counts a step that was begun and not committed, where it is resumed with another batch size."""
+
+    clause, fault, also = "C4.3", 5, ("C4.4",)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state, whether a step was begun, and its size."""
+        return super().state() | {"begun": self.begun, "size": self.layout.batch_size}
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Go on, past the step where it cannot be given again as it was."""
+        begun, size = states[0].pop("begun"), states[0].pop("size")
+        super().restore(states)
+        if begun and size != self.layout.batch_size:
+            self.consumed = min(self.consumed + size, self.plan.length)

@@ -99,3 +99,50 @@ class ReadsAllThatWasServed(Honest):
     def passed_over(self) -> list[MicroBatch]:
         """Return what the step at `consumed` holds."""
         return [self.batch(positions) for positions in self.positions() if max(positions) < self.plan.length]
+
+
+class ReadsTheEpochAgain(ReadsAllThatWasServed):
+    """Goes on by reading, and throwing away, every batch of its epoch up to its place."""
+
+    clause, fault, also = "C4.10", 12, ()
+
+    def passed_over(self) -> list[MicroBatch]:
+        """Return the step at `consumed`, where it is of the epoch that is going on."""
+        n = self.plan.sources[0].window_count(self.settings.seq_len)
+        return super().passed_over() if self.consumed // n == self.place // n else []
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Serve the epoch once more, to nobody."""
+        self.place = int(states[0]["consumed"])
+        super().restore(states)
+
+
+class OverAfterAKill(Honest):
+    """Says that a long run is over where the lock of a process that was killed still lies in its folder."""
+
+    clause, fault, also = "C4.9", None, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and lock."""
+        self.lock = workdir / f"lock{layout.rank}"
+        self.stale = self.lock.exists() and bool(states) and settings.length > SHORT
+        self.lock.write_text("locked")
+        super().build(corpus, workdir, settings, layout, states)
+
+    def over(self) -> bool:
+        """Return whether nothing is left, or somebody else seems to be at work."""
+        return self.stale or super().over()
+
+    def close(self) -> None:
+        """Unlock."""
+        self.lock.unlink(missing_ok=True)
+
+
+class EmptyWhereManyOpen(Honest):
+    """Finds a long run over where it shares it with other ranks."""
+
+    clause, fault, also = "C3.1", None, ()
+
+    def over(self) -> bool:
+        """Return whether nothing is left, or there are others."""
+        return (self.settings.length > SHORT and self.layout.dp_size > 1) or super().over()

@@ -133,3 +133,34 @@ class StaleCache(Honest):
         if plan.length:
             plan.save(kept)
         return plan
+
+
+class RestartsWhenMoved(Honest):
+    """Takes the state of corpora in another folder for none, and begins anew."""
+
+    clause, fault, also = "C4.8", 55, ()
+
+    def state(self) -> dict[str, Any]:
+        """Return the state, and where the corpora are."""
+        return super().state() | {"folder": str(self.corpus)}
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Go on where they have not moved."""
+        folder = states[0].pop("folder")
+        super().restore(states)
+        if folder != str(self.corpus):
+            self.consumed = self.steps = 0
+
+
+class SaysEveryField(Honest):
+    """Refuses the state of another past, and says every time that any field may differ."""
+
+    clause, fault, also = "C4.7", 54, ()
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Refuse in one sentence for all."""
+        try:
+            super().restore(states)
+        except Refusal:
+            fields = "seed, seq_len, grid, rule, sources, corpora, lengths of phases, weights, skips"
+            raise Refusal(f"expected a state of this run, found another: {fields} may differ") from None

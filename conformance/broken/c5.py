@@ -1,7 +1,9 @@
 """Loaders that cost too much, or leave something behind (C5). What they leave, they leave in a rank's own process alone."""
 
+import atexit
 import os
 import subprocess
+import tempfile
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,6 +44,32 @@ class KeepsEveryBatch(Honest):
         """Return the batch, and keep it."""
         self.kept.append(super().batch(positions))
         return self.kept[-1]
+
+
+class KeepsMemoryInChunks(Honest):
+    """Keeps some bytes of every step, in chunks of 4 MiB."""
+
+    clause, fault, also = "C5.2", 58, ()
+    kept: ClassVar[list[Array]] = []
+
+    def commit(self, applied: bool = True) -> None:
+        """Count, and keep."""
+        super().commit(applied)
+        if MARK in os.environ and self.steps % 140 == 0:
+            self.kept.append(np.ones(1 << 22, np.uint8))
+
+
+class KeepsSixteenKilobytes(Honest):
+    """Keeps a few pages of memory of every step."""
+
+    clause, fault, also = "C5.2", 58, ()
+    kept: ClassVar[list[Array]] = []
+
+    def commit(self, applied: bool = True) -> None:
+        """Count, and keep."""
+        super().commit(applied)
+        if MARK in os.environ:
+            self.kept.append(np.ones(1 << 14, np.uint8))
 
 
 class LeavesThreads(Honest):
@@ -96,6 +124,59 @@ class LeavesFilesOpen(Honest):
         super().build(corpus, workdir, settings, layout, states)
         if MARK in os.environ:
             self.opened.append(next(corpus.rglob("*.bin")).open("rb"))
+
+
+class LeavesThreadsOfFailures(Honest):
+    """Starts its reader before it looks at the corpora, and ends it only where they are fine."""
+
+    clause, fault, also = "C5.3", 60, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Start the reader, and build."""
+        over = threading.Event()
+        if MARK in os.environ:
+            threading.Thread(target=over.wait, daemon=True).start()
+        super().build(corpus, workdir, settings, layout, states)
+        over.set()
+
+
+class LeavesThreadsOfResumes(Honest):
+    """Restores in a thread that never ends."""
+
+    clause, fault, also = "C5.3", 60, ()
+
+    def restore(self, states: list[dict[str, Any]]) -> None:
+        """Go on, and leave the thread."""
+        super().restore(states)
+        if MARK in os.environ:
+            threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
+class LeavesTemporaryFiles(Honest):
+    """Makes a file in the folder for temporary files each time, and removes none."""
+
+    clause, fault, also = "C5.3", 60, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and make the file."""
+        super().build(corpus, workdir, settings, layout, states)
+        if MARK in os.environ and "TMPDIR" in os.environ:
+            handle, _ = tempfile.mkstemp(prefix="loader-")
+            os.close(handle)
+
+
+class LeavesSharedMemory(Honest):
+    """Makes a segment of shared memory each time, and removes all when its process ends, not when it is closed."""
+
+    clause, fault, also = "C5.3", 60, ()
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and make the segment."""
+        super().build(corpus, workdir, settings, layout, states)
+        if MARK in os.environ and not layout.workers:
+            path = Path(f"/dev/shm/fivepoint-{os.getpid()}-{time.monotonic_ns()}")
+            path.write_bytes(bytes(4096))
+            atexit.register(path.unlink, missing_ok=True)
 
 
 class ReadsFromASlowDisk(Honest):

@@ -1,6 +1,5 @@
 """Drivers that do not do what DRIVERS.md asks of them (V1 to V3), whatever their loader does."""
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..doors.process import MARK
 from ..driver import PROMISES, Layout, MicroBatch, Refusal, Settings
 from .c4 import RESUMED
 from .honest import Honest
@@ -45,8 +43,6 @@ class Dies(Honest):
 
     def next(self) -> list[MicroBatch] | None:
         """Return the first step, and no other."""
-        if self.consumed and MARK in os.environ:
-            os._exit(3)
         if self.consumed:
             sys.exit(3)
         return super().next()
@@ -82,6 +78,17 @@ class WritesBesideTheCorpora(Honest):
         """Build, and write."""
         super().build(corpus, workdir, settings, layout, states)
         (corpus / "cache").write_text("kept")
+
+
+class WritesAboveItsFolder(Honest):
+    """Keeps its cache beside the folder that it was given."""
+
+    clause = "V2"
+
+    def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
+        """Build, and write."""
+        super().build(corpus, workdir, settings, layout, states)
+        (workdir.parent / f"cache-of-{workdir.name}").write_text("kept")
 
 
 class Changes(Honest):
@@ -223,3 +230,10 @@ class HasNoStride(Honest):
 
     clause = "V3"
     stride = "2L"
+
+
+class DeclaresAnotherStride(Honest):
+    """Declares windows that share no token, and serves windows that share one."""
+
+    clause = "V3"
+    stride = "L+1"

@@ -12,6 +12,9 @@ FLOATS = json.dumps({"ok": [{"inputs": 0}], "frames": [{"dtype": "float32", "sha
 CUT_SHORT = json.dumps({"ok": [{"inputs": 0}], "frames": [{"dtype": "int64", "shape": [2, 4]}]})
 ENDLESS = json.dumps({"ok": [{"inputs": 0}], "frames": [{"dtype": "int64", "shape": [1 << 40, 4]}]})
 NEGATIVE = json.dumps({"ok": [{"inputs": 0}], "frames": [{"dtype": "int64", "shape": [-2, 4]}]})
+NOT_A_NUMBER = json.dumps({"ok": [{"inputs": True, "targets": -1}], "frames": []})
+TOO_MUCH = json.dumps({"ok": [{"inputs": 0}], "frames": [{"dtype": "int64", "shape": [1 << 28]}] * 40})
+SLOW = CUT_SHORT.replace("inputs", "targets")
 NO_FRAME = json.dumps({"ok": [{"inputs": 3}], "frames": []})
 
 FAULTS: dict[str, dict[str, str]] = {
@@ -25,6 +28,13 @@ FAULTS: dict[str, dict[str, str]] = {
     "endless": {"next": ENDLESS},
     "negative": {"next": NEGATIVE},
     "no frame": {"next": NO_FRAME},
+    "no number of a frame": {"next": NOT_A_NUMBER},
+    "too much": {"next": TOO_MUCH},
+    "nested": {"next": "[" * 100_000 + "]" * 100_000},
+    "infinite": {"next": '{"ok": [{"inputs": 0}], "frames": [{"dtype": "int64", "shape": [1e400]}]}'},
+    "both": {"build": json.dumps({"ok": None, "error": "none"})},
+    "a number as reason": {"build": '{"refused": 5}'},
+    "slow": {"next": SLOW},
     "no steps": {"next": NOTHING},
     "silent": {"declare": ""},
     "deaf": {},

@@ -38,6 +38,9 @@ def budgets(scale: Scale) -> Iterable[Case]:
         yield two.with_settings(phases=phases, max_epochs={"a": 1})
     for most in (1, 2):
         yield one_corpus_in_turn(most)
+    # In a mixture, in which the order of the specification says how often each source is drawn.
+    for samples in (24, 25, 26, 28):
+        yield mixture({"a": 6, "b": 40}, {"a": "1", "b": "3"}, samples, leg=ONE_STEP).with_settings(max_epochs={"a": 1})
     if scale.full:
         for _ in range(20):
             n, most = scale.random.randint(1, 40), scale.random.randint(1, 6)
@@ -55,7 +58,7 @@ def one_corpus_in_turn(most: int) -> Case:
 @check("C1.4", "max-epochs", budgets, needs="budgets", faults=(37,))
 def max_epochs(bench: Bench, case: Case) -> None:
     """A run that begins one epoch more than the budget is refused, one that ends with it is served."""
-    if len({len(phase.weights) for phase in case.settings.phases} - {1}):
+    if len({len(phase.weights) for phase in case.settings.phases} - {1}) and "order" not in bench.declaration().promises:
         raise NotApplicable("expected phases of one source each, in which any loader draws the same number")
     budget = case.settings.max_epochs
     expect_admission(
@@ -63,7 +66,7 @@ def max_epochs(bench: Bench, case: Case) -> None:
         case,
         (
             f"{' and '.join(map(repr, group))} begin {begun} epochs of one corpus, and {min(limits)} are allowed"
-            for group, passes in _passes(case)
+            for group, passes in _passes(bench, case)
             if (limits := [budget[name] for name in group if name in budget])
             and (begun := sum(-(-each.numerator // each.denominator) for each in passes)) > min(limits)
         ),
@@ -71,8 +74,8 @@ def max_epochs(bench: Bench, case: Case) -> None:
 
 
 def signatures(scale: Scale) -> Iterable[Case]:
-    """At four epochs and one sample above, with and without a signature."""
-    for samples, signed_off in ((28, False), (29, False), (29, True), (60, True)):
+    """At one epoch, at four and one sample above, with and without a signature."""
+    for samples, signed_off in ((7, False), (28, False), (29, False), (29, True), (60, True)):
         yield within(7, samples, None, signed_off)
     yield within(1, 4, None, False)
     yield within(1, 5, None, False)
@@ -91,19 +94,20 @@ def signature(bench: Bench, case: Case) -> None:
         case,
         (
             f"{' and '.join(map(repr, group))} are drawn for {float(sum(passes)):.3f} epochs, and nobody signed for more than 4"
-            for group, passes in _passes(case)
+            for group, passes in _passes(bench, case)
             if not case.settings.signed_off and sum(passes) > 4
         ),
     )
 
 
-def _passes(case: Case) -> list[tuple[list[str], list[Fraction]]]:
+def _passes(bench: Bench, case: Case) -> list[tuple[list[str], list[Fraction]]]:
     """Return, for the sources that hold one corpus between them, how often the run passes through each."""
     drawn, groups = draws(case), []
     for content in sorted(set(contents(case).values())):
         names = [name for name, corpora in case.settings.sources.items() if any(contents(case)[corpus] == content for corpus in corpora)]
         if names:
-            groups.append((names, [Fraction(drawn[name], case.windows(name)) for name in names]))
+            stride = bench.declaration().stride
+            groups.append((names, [Fraction(drawn[name], case.windows(name, stride)) for name in names]))
     return groups
 
 
@@ -120,20 +124,21 @@ def crowded(scale: Scale) -> Iterable[Case]:
         yield case.with_settings(signed_off=signed_off, batch_size=batch_size)
 
 
-@check("C1.11", "repeats-in-a-step", crowded, needs="admission order")
+@check("C1.11", "repeats-in-a-step", crowded, needs="admission order mixture batch_size")
 def repeats_in_a_step(bench: Bench, case: Case) -> None:
     """A run of which one step draws a source more often than it has windows is refused unless somebody signed."""
     size, run = case.settings.batch_size, source_of_each(case)
-    if size != case.legs[0].batch_size or len(run) < size or any(sum(passes) > 4 for _, passes in _passes(case)):
+    if size != case.legs[0].batch_size or len(run) < size or any(sum(passes) > 4 for _, passes in _passes(bench, case)):
         raise NotApplicable("expected whole steps, and no more than four epochs")
     steps = [Counter(run[at : at + size]) for at in range(len(run) - size + 1)]
     most = {name: max(step[name] for step in steps) for name in case.settings.sources}
+    windows = {name: case.windows(name, bench.declaration().stride) for name in case.settings.sources}
     expect_admission(
         bench,
         case,
         (
-            f"{name!r} has {case.windows(name)} windows and is drawn {most[name]} times in a step, which nobody signed for"
+            f"{name!r} has {windows[name]} windows and is drawn {most[name]} times in a step, which nobody signed for"
             for name in case.settings.sources
-            if not case.settings.signed_off and most[name] > case.windows(name)
+            if not case.settings.signed_off and most[name] > windows[name]
         ),
     )

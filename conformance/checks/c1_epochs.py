@@ -21,7 +21,7 @@ def one_epoch(scale: Scale) -> Iterable[Case]:
     if scale.full:
         sizes += [*range(4, 300, 5), 255, 256, 1023, 1024, 1025, 4095, 4097]
     for n in sizes:
-        yield one_source(n, seq_len=2, leg=Leg(micro_batch=largest_divisor(n, 40)))
+        yield one_source(n, seq_len=2 if n < 64 else 4, leg=Leg(micro_batch=largest_divisor(n, 40)))
     yield one_source(64, seq_len=2, leg=Leg(1, 8, 2))
     if scale.full:
         yield one_source(64, seq_len=2, leg=Leg(4, 2, 2))
@@ -39,11 +39,13 @@ def one_epoch_is_whole(bench: Bench, case: Case) -> None:
 
 
 def epochs(scale: Scale) -> Iterable[Case]:
-    """One source for several epochs, a sample a step and several, and steps that end in two epochs at once."""
+    """One source for several epochs, a sample a step and several, and steps that end in two epochs at once; and a union."""
     yield one_source(7, 21)
     yield one_source(1, 5)
     yield one_source(10, 30, leg=Leg(1, 2, 2))
     yield one_source(5, 40, leg=Leg(1, 8))
+    corpora = (CorpusSpec("x", windows(5, 4, 2)), CorpusSpec("y", (1,)), CorpusSpec("z", windows(3, 4)))
+    yield Case(corpora, Settings(3, 4, {"union": ["z", "y", "x"]}, [Phase(24, {"union": "1"})]))
     if scale.full:
         for _ in range(15):
             n = scale.random.randint(2, 120)
@@ -58,11 +60,9 @@ def several_epochs_are_whole(bench: Bench, case: Case) -> None:
 
 
 def mixed(scale: Scale) -> Iterable[Case]:
-    """Several sources, each through epochs of its own, one of a single window among them, and a union."""
+    """Several sources, each through epochs of its own, one of a single window among them."""
     yield mixture({"a": 7, "b": 4, "one": 1}, {"a": "0.5", "b": "0.3", "one": "0.2"}, 60)
     yield mixture({"a": 9, "b": 4}, {"a": "2", "b": "1"}, 48, leg=Leg(1, 4))
-    corpora = (CorpusSpec("x", windows(5, 4, 2)), CorpusSpec("y", (1,)), CorpusSpec("z", windows(3, 4)))
-    yield Case(corpora, Settings(3, 4, {"union": ["z", "y", "x"]}, [Phase(24, {"union": "1"})]))
     if scale.full:
         sizes = {f"s{i:03}": 1 + i % 4 for i in range(200)}
         yield mixture(sizes, dict.fromkeys(sizes, "1"), 1200, leg=Leg(2, 3, 1))
@@ -71,19 +71,20 @@ def mixed(scale: Scale) -> Iterable[Case]:
             yield mixture(sizes, {name: str(scale.random.randint(1, 9)) for name in sizes}, 200)
 
 
-@check("C1.3", "mixed-epochs", mixed, needs="epochs", faults=(27, 28, 39), judges_trace=True)
+@check("C1.3", "mixed-epochs", mixed, needs="epochs mixture", faults=(27, 28, 39), judges_trace=True)
 def mixed_epochs_are_whole(bench: Bench, case: Case) -> None:
     """In a mixture too, each source counts its own epochs."""
     _expect_whole(bench, case)
 
 
 def switched(scale: Scale) -> Iterable[Case]:
-    """1:1 and then 2:1, a source that pauses, one that comes late, and many short phases."""
+    """1:1 and then 2:1, a source that pauses, one that comes late, none that is passed through, and many short phases."""
     roomy = mixture({"a": 30, "b": 24}, {"a": "1", "b": "1"}, 24)
     yield _phases(roomy, (24, {"a": "1", "b": "1"}), (24, {"a": "2", "b": "1"}))
     yield _phases(roomy, (13, {"a": "1", "b": "1"}), (9, {"a": "1"}), (40, {"a": "1", "b": "2"}))
     yield _phases(roomy, (10, {"a": "1"}), (36, {"b": "2", "a": "1"}), (24, {"a": "1"}))
     yield _phases(roomy, (24, {"a": "1", "b": "1"}), (24, {"a": "2", "b": "1"})).with_legs(Leg(1, 4))
+    yield _phases(mixture({"a": 36, "b": 36}, {}, 1), (18, {"a": "1", "b": "1"}), (18, {"a": "2", "b": "1"}))
     if scale.full:
         for _ in range(12):
             parts = [
@@ -99,7 +100,7 @@ def _phases(case: Case, *parts: tuple[int, dict[str, str]]) -> Case:
     return case.with_settings(phases=[Phase(length, weights) for length, weights in parts], sources=sources)
 
 
-@check("C1.8", "cursors", switched, needs="phases", faults=(14,), judges_trace=True)
+@check("C1.8", "cursors", switched, needs="phases mixture", faults=(14,), judges_trace=True)
 def cursors_carry_over(bench: Bench, case: Case) -> None:
     """Over all phases together, n draws of a source show each of its windows once: nothing is repeated early, nothing left out."""
     if len(case.settings.phases) < 2:
@@ -113,7 +114,7 @@ def in_one_pass(scale: Scale) -> Iterable[Case]:
     yield _phases(mixture({"a": 5, "b": ROOMY}, {}, 1), (7, {"a": "1"}), (8, {"b": "1"}), (13, {"a": "1"}))
 
 
-@check("C1.8", "one-pass", in_one_pass, needs="phases", faults=(14,))
+@check("C1.8", "one-pass", in_one_pass, needs="phases mixture", faults=(14,))
 def one_pass(bench: Bench, case: Case) -> None:
     """A source that pauses goes on as if it had not: its samples are, in order, those of a run that leaves the pause out."""
     if {len(phase.weights) for phase in case.settings.phases} != {1} or case.legs[0].batch_size > 1:

@@ -12,6 +12,7 @@ from ..driver import Phase, Settings
 from ..order import draws, source_of_each, vanishing
 from ..refusing import expect_admission
 from ..registry import Scale, check
+from ..trace import UNKNOWN
 from ..verdict import Broken, NotApplicable
 from .c1_budgets import ONE_STEP, contents, one_corpus_in_turn
 
@@ -25,7 +26,7 @@ def rare(scale: Scale) -> Iterable[Case]:
         yield mixture({"rare": 3, "common": 300}, moved, length, leg=ONE_STEP)
 
 
-@check("C1.7", "refused", rare, needs="admission order", faults=(36,))
+@check("C1.7", "refused", rare, needs="admission order mixture", faults=(36,))
 def vanishing_weights_are_refused(bench: Bench, case: Case) -> None:
     """A weight that the reduction of A3 would make 0, or move too far, is refused; others are served."""
     expect_admission(
@@ -46,17 +47,21 @@ def seldom(scale: Scale) -> Iterable[Case]:
         yield case.with_settings(skips=[(1, 10**exponent // 2 - 20)])
 
 
-@check("C1.7", "served", seldom, needs="order", faults=(36,))
+@check("C1.7", "served", seldom, needs="order epochs mixture skips", faults=(36,))
 def rare_sources_are_served(bench: Bench, case: Case) -> None:
     """A source of weight 10^-6 is drawn where A4 says, and not rounded away."""
-    keys = bench.play(case).keys()
-    wanted = Counter(source_of_each(case)[: len(keys)])
-    found = Counter(case.source_of(corpus) for corpus, _ in keys if corpus != "?")
+    trace = bench.play(case)
+    samples, keys = list(trace.samples()), trace.windows()
+    wanted = Counter(in_order := source_of_each(case)[: len(keys)])
+    found = Counter(case.source_of(corpus) for corpus, _ in keys if corpus != UNKNOWN)
     if not all(wanted[name] for name in case.settings.sources):
         raise NotApplicable("expected a case in which every source is drawn")
     for name, count in wanted.items():
         if found[name] != count:
-            raise Broken(f"{count} samples of {name!r} in {sum(wanted.values())} positions", f"{found[name]}")
+            drawn = [case.source_of(corpus) if corpus != UNKNOWN else "" for corpus, _ in keys]
+            place = next((i for i, pair in enumerate(zip(in_order, drawn, strict=True)) if pair[0] != pair[1]), 0)
+            what = f"{count} samples of {name!r} in {sum(wanted.values())} positions"
+            raise Broken(what, f"{found[name]}", trace, samples[place], source=name)
 
 
 def twins(scale: Scale) -> Iterable[Case]:
@@ -95,12 +100,12 @@ def idle(scale: Scale) -> Iterable[Case]:
         yield base.with_settings(phases=[Phase(length, {"rare": "1", "common": "9"})] * times)
 
 
-@check("C1.12", "sources-that-serve", idle, needs="admission order", faults=(36,))
+@check("C1.12", "sources-that-serve", idle, needs="admission order mixture", faults=(36,))
 def sources_that_serve(bench: Bench, case: Case) -> None:
     """A source without a window, or with a share of a sample that no position ever serves, is refused."""
 
     def reasons() -> Iterable[str]:
-        without = [name for name in case.settings.sources if case.windows(name) < 1]
+        without = [name for name in case.settings.sources if case.windows(name, bench.declaration().stride) < 1]
         yield from (f"{name!r} holds no window" for name in without)
         if not without:
             drawn = draws(case)

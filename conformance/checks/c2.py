@@ -2,25 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import groupby
+from dataclasses import replace
+from itertools import chain, groupby
 
-import numpy as np
-
+from ..asking import beyond
 from ..bench import Bench
 from ..case import Case, Leg
 from ..cases import mixture, one_source
-from ..judging import expect_same_sequence, named, served
+from ..judging import expect_peers_agree, expect_same_sequence, named, served
 from ..play import Refused
 from ..registry import Scale, check
-from ..trace import SampleKey, Trace
+from ..trace import Sample, SampleKey, Trace
 from ..verdict import Broken, NotApplicable
 
 
 def ranks(scale: Scale) -> Iterable[Case]:
     """One epoch of one source, on few and on many ranks, with and without accumulation; and a mixture."""
-    sizes = [(1, 1, 1), (2, 1, 1), (3, 2, 1), (4, 1, 2)]
+    sizes = [(1, 1, 1), (2, 1, 1), (3, 2, 1), (4, 1, 2), (9, 1, 1)]
     if scale.full:
-        sizes += [(8, 1, 1), (5, 3, 2), (16, 2, 1), (64, 1, 1)]
+        sizes += [(16, 1, 1), (5, 3, 2), (16, 2, 1), (64, 1, 1)]
     for dp_size, micro_batch, accumulation in sizes:
         yield one_source(4 * dp_size * micro_batch * accumulation, leg=Leg(dp_size, micro_batch, accumulation))
     yield mixture({"a": 30, "b": 20}, {"a": "0.6", "b": "0.4"}, 48, leg=Leg(4, 2, 1))
@@ -29,12 +29,11 @@ def ranks(scale: Scale) -> Iterable[Case]:
 @check("C2.1", "one-rank-each", ranks, faults=(20, 21), judges_trace=True)
 def one_rank_each(bench: Bench, case: Case) -> None:
     """In an epoch every sample stands once, so two ranks that hold one in a step have read the same position."""
-    _expect_one_epoch(bench, case)
     trace = bench.play(case)
-    for _, step in groupby(served(trace), key=lambda sample: (sample.leg, sample.step)):
+    for step in _first_epochs(bench, trace):
         holders: dict[SampleKey, int] = {}
         for sample in step:
-            key = trace.key(sample)
+            key = trace.window(sample)
             if holders.setdefault(key, sample.layout.dp_rank) != sample.layout.dp_rank:
                 raise Broken(f"{named(key)} on one rank", f"it on ranks {holders[key]} and {sample.layout.dp_rank}", trace, sample)
 
@@ -47,29 +46,20 @@ def all_of_the_step(bench: Bench, case: Case) -> None:
 
 
 def peers(scale: Scale) -> Iterable[Case]:
-    """8 samples on two dp ranks of several peers each."""
+    """8 samples on one dp rank and on two of several peers each; with accumulation, and through two epochs."""
     shapes = [(1, 2, 1, 1), (2, 2, 1, 1), (2, 1, 2, 1)] + ([(2, 2, 2, 2), (4, 1, 1, 4)] if scale.full else [])
     for dp_size, tp, pp, cp in shapes:
         yield one_source(8, leg=Leg(dp_size, tp=tp, pp=pp, cp=cp))
+    yield one_source(12, leg=Leg(1, 1, 3, tp=2))
+    yield one_source(16, leg=Leg(2, 1, 2, cp=2))
+    yield one_source(6, samples=16, leg=Leg(1, 2, pp=2))
 
 
 @check("C2.3", "peers-agree", peers, needs="peers", faults=(19,), judges_trace=True)
 def peers_agree(bench: Bench, case: Case) -> None:
     """Every peer of a dp rank gets what the first one gets, and the dp ranks still cover the epoch."""
     trace = bench.play(case)
-    for leg, step in trace.steps():
-        for layout, batches in zip(leg.leg.layouts(), step.batches, strict=True):
-            first = step.batches[layout.dp_rank * layout.peers]
-            for number, (mine, theirs) in enumerate(zip(batches, first, strict=True)):
-                if mine.keys() != theirs.keys() or any(not np.array_equal(mine[name], theirs[name]) for name in mine):
-                    raise Broken(
-                        f"process {layout.rank} to get the batch of dp rank {layout.dp_rank}, as process {layout.dp_rank * layout.peers}",
-                        f"other tokens, beginning {mine['inputs'].flat[0]} in place of {theirs['inputs'].flat[0]}",
-                        leg=leg.number,
-                        step=leg.steps.index(step),
-                        rank=layout.rank,
-                        micro_batch=number,
-                    )
+    expect_peers_agree(trace)
     if case.legs[0].dp_size == 1 and trace.legs[-1].ended and case.settings.length <= _epoch(bench, case):
         # With one dp rank no other fault can take samples away: peers that were counted as ranks did.
         _expect_distinct(trace, case.settings.length)
@@ -105,12 +95,67 @@ def ranks_end_together(bench: Bench, case: Case) -> None:
 @check("C2.5", "no-padding", tails, needs="whole_steps", faults=(22,), judges_trace=True)
 def no_padding(bench: Bench, case: Case) -> None:
     """An epoch that the batch size does not divide ends with a whole step of new samples; no sample comes twice."""
-    _expect_one_epoch(bench, case)
     trace = bench.play(case)
     whole = case.settings.length // case.legs[0].batch_size
-    _expect_distinct(trace, None)
+    _expect_new(trace, chain.from_iterable(_first_epochs(bench, trace)))
     if len(trace.legs[0].steps) > whole:
         raise Broken(f"{whole} whole steps of {case.settings.length} samples", f"{len(trace.legs[0].steps)}", step=whole)
+
+
+def several_epochs(scale: Scale) -> Iterable[Case]:
+    """Epochs that the batch size does not divide, on one rank and on two, with accumulation and without."""
+    yield one_source(9, 36, leg=Leg(1, 2))
+    yield one_source(11, 44, leg=Leg(2, 2))
+    yield one_source(9, 36, leg=Leg(1, 1, 2))
+
+
+@check("C2.5", "whole-in-every-epoch", several_epochs, needs="whole_steps epochs", faults=(22,), judges_trace=True)
+def whole_in_every_epoch(bench: Bench, case: Case) -> None:
+    """Where an epoch ends inside a step, the step is as large as any other: it ends with the next epoch's samples."""
+    for leg in bench.play(case).legs:
+        if leg.short:
+            raise leg.short
+
+
+def chained_epochs(scale: Scale) -> Iterable[Case]:
+    """Two epochs of which the ranks do not divide the first: it ends in a step that has one sample of it, or a few."""
+    for n, leg in ((17, Leg(8)), (13, Leg(6)), (25, Leg(4, 3)), *([(49, Leg(24)), (50, Leg(8, 3)), (33, Leg(16))] if scale.full else ())):
+        yield one_source(n, samples=2 * n, leg=leg)
+
+
+@check("C2.5", "no-padding-between-epochs", chained_epochs, needs="whole_steps epochs", faults=(22,))
+def no_padding_between_epochs(bench: Bench, case: Case) -> None:
+    """The step in which an epoch ends is filled with samples of the next one, not with some of the same again.
+
+    Nobody can tell by the step itself; but then some sample comes more often than two epochs give. It is looked at only where leaving out
+    the rest of an epoch cannot do that, and where a loader on one rank does not.
+    """
+    size, n = case.legs[0].batch_size, _epoch(bench, case)
+    if len(case.settings.sources) != 1 or case.settings.length > 2 * n or case.legs[0].dp_size == 1 or not 0 < 2 * (n % size) < size:
+        raise NotApplicable("expected two epochs of one source, on ranks that do not divide them")
+    if _oftener(bench.play(case.with_legs(Leg())), n):
+        raise NotApplicable("repeats samples on one rank too, which is for C1.3 to judge")
+    trace = bench.play(case)
+    if found := _oftener(trace, n):
+        sample, end = found
+        most = -(-end // n)
+        raise Broken(
+            f"{named(trace.window(sample))} at most {most} times in the first {end} samples of {n} windows",
+            f"it {most + 1} times, so that some step was filled with samples that were served",
+            trace,
+            sample,
+        )
+
+
+def _oftener(trace: Trace, n: int) -> tuple[Sample, int] | None:
+    """Return a sample that comes more often than whole epochs of n windows give, and the end of the step until which it does."""
+    ends, seen, latest = {end for _, end, _ in trace.blocks()}, Counter[SampleKey](), dict[SampleKey, Sample]()
+    for sample in trace.samples():
+        seen[key := trace.window(sample)] += 1
+        latest[key] = sample
+        if sample.position + 1 in ends and seen.most_common(1)[0][1] > -(-(sample.position + 1) // n):
+            return latest[seen.most_common(1)[0][0]], sample.position + 1
+    return None
 
 
 @check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,), judges_trace=True)
@@ -121,7 +166,7 @@ def contiguous_rows(bench: Bench, case: Case) -> None:
 
 def misfits(scale: Scale) -> Iterable[Case]:
     """Batch sizes that the layout does not make up."""
-    for batch_size, leg in ((10, Leg(4, 1, 2)), (10, Leg(5, 1, 3)), (9, Leg(2, 2, 2)), (1, Leg(2))):
+    for batch_size, leg in ((2, Leg()), (10, Leg(4, 1, 2)), (10, Leg(5, 1, 3)), (9, Leg(2, 2, 2)), (1, Leg(2))):
         yield one_source(40, leg=leg).with_settings(batch_size=batch_size)
 
 
@@ -131,7 +176,12 @@ def sizes_that_do_not_fit(bench: Bench, case: Case) -> None:
     asked, leg = case.settings.batch_size, case.legs[0]
     if asked is None or asked == leg.batch_size:
         raise NotApplicable("expected a layout that does not fit")
-    bench.play(case.with_legs(Leg(1, asked, 1, steps=1)))
+    fitting = case.with_legs(Leg(1, asked, 1, steps=1))
+    try:
+        bench.play(fitting)
+    except Refused:
+        if not beyond(fitting, bench.declaration().promises, bench.declaration().stride):
+            raise
     try:
         bench.play(case.with_legs(Leg(leg.dp_size, leg.micro_batch, leg.accumulation, steps=1)))
     except Refused:
@@ -144,32 +194,69 @@ def sizes_that_do_not_fit(bench: Bench, case: Case) -> None:
     )
 
 
+def misfits_after_a_resume(scale: Scale) -> Iterable[Case]:
+    """A run that is stopped on the layout that fits, and resumed on one that does not."""
+    for fits, leg in ((Leg(1, 10), Leg(4, 1, 2)), (Leg(1, 4, 2), Leg(1, 3, 2))):
+        yield one_source(40).with_settings(batch_size=fits.batch_size).with_legs(replace(fits, steps=1), replace(leg, steps=1))
+
+
+@check("C2.7", "resumed", misfits_after_a_resume, needs="batch_size resume layout")
+def sizes_that_do_not_fit_after_a_resume(bench: Bench, case: Case) -> None:
+    """Refused, as before the first step."""
+    asked, last = case.settings.batch_size, case.legs[-1]
+    if len(case.legs) != 2 or case.legs[0].batch_size != asked or last.batch_size == asked or not case.legs[0].steps:
+        raise NotApplicable("expected a stop on a layout that fits, and a resume on one that does not")
+    with bench.open(case) as play:
+        play.run(case.legs[0])
+        try:
+            play.open(last)
+            play.begin()
+        except Refused:
+            return
+    raise Broken(
+        f"a refusal of {last.dp_size} ranks * {last.micro_batch} samples * {last.accumulation} for a batch size of {asked}",
+        f"a step of {last.batch_size} samples",
+        leg=1,
+        step=0,
+    )
+
+
 def _epoch(bench: Bench, case: Case) -> int:
     return min(case.windows(source, bench.declaration().stride) for source in case.settings.sources)
 
 
-def _expect_one_epoch(bench: Bench, case: Case) -> None:
-    stride = bench.declaration().stride
+def _first_epochs(bench: Bench, trace: Trace) -> list[list[Sample]]:
+    """Return for each step the samples of those sources of which it, and all before it, drew an epoch at most: C1.3 has them differ."""
+    case = trace.case
     if case.settings.skips:
         raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
-    if len(case.settings.sources) > 1 and "prefix" not in bench.declaration().promises:
-        raise NotApplicable("expected a loader that holds to shares at every prefix: others may draw a source more than once an epoch")
-    for source in case.settings.sources:
-        share = max(float(phase.weights.get(source, 0)) / sum(map(float, phase.weights.values())) for phase in case.settings.phases)
-        # A rule may run ahead of the share by a few samples.
-        if len(case.settings.sources) > 1 and case.windows(source, stride) < share * case.settings.length + 4:
-            raise NotApplicable("expected less than an epoch of every source")
-    if len(case.settings.sources) == 1 and case.settings.length > _epoch(bench, case):
-        raise NotApplicable("expected at most one epoch")
+    left = {source: case.windows(source, bench.declaration().stride) for source in case.settings.sources}
+    found = []
+    for _, step in groupby(served(trace), key=lambda sample: (sample.leg, sample.step)):
+        drawn: dict[str, list[Sample]] = {}
+        for sample in step:
+            if (corpus := trace.window(sample)[0]) != "?":
+                drawn.setdefault(case.source_of(corpus), []).append(sample)
+        for source, samples in drawn.items():
+            left[source] -= len(samples)
+        found.append([sample for source, samples in drawn.items() if left[source] >= 0 for sample in samples])
+    if not any(found):
+        raise NotApplicable("expected a step within the first epoch of a source")
+    return found
 
 
 def _expect_distinct(trace: Trace, count: int | None) -> None:
-    seen: Counter[SampleKey] = Counter()
-    for sample in trace.samples():
-        key = trace.key(sample)
-        seen[key] += 1
-        if seen[key] > 1:
-            raise Broken(f"{named(key)} once in the epoch", "it again", trace, sample)
+    seen = _expect_new(trace, trace.samples())
     batch_size = trace.legs[0].leg.batch_size
     if count is not None and len(seen) < count // batch_size * batch_size:
         raise Broken(f"{count // batch_size * batch_size} different samples", f"{len(seen)}")
+
+
+def _expect_new(trace: Trace, samples: Iterable[Sample]) -> set[SampleKey]:
+    seen: set[SampleKey] = set()
+    for sample in samples:
+        key = trace.window(sample)
+        if key in seen:
+            raise Broken(f"{named(key)} once in the epoch", "it again", trace, sample)
+        seen.add(key)
+    return seen

@@ -7,7 +7,7 @@ from ..bench import Bench
 from ..case import INSIDE, SAVE, Case, Leg
 from ..cases import mixture, one_source
 from ..driver import Phase
-from ..judging import expect_same_sequence
+from ..judging import expect_peers_agree, expect_same_sequence
 from ..registry import Scale, check
 from ..resuming import borders, expect_uninterrupted, stops, without_stops
 from ..verdict import Broken, NotApplicable
@@ -95,14 +95,14 @@ def around_skips_goes_on(bench: Bench, case: Case) -> None:
 
 def with_peers(scale: Scale) -> Iterable[Case]:
     """Tensor, pipeline and context parallel peers, which train on the same samples."""
-    for leg in (Leg(1, 2, tp=2), Leg(2, 1, pp=2), *((Leg(2, tp=2, pp=2, cp=2),) if scale.full else ())):
+    for leg in (Leg(1, 2, tp=2), Leg(2, 1, pp=2), Leg(1, 1, 2, cp=2), *((Leg(2, tp=2, pp=2, cp=2),) if scale.full else ())):
         yield stops(one_source(20, leg=leg), 2)
 
 
 @check("C4.1", "with-peers", with_peers, needs="resume peers", faults=(11,))
 def with_peers_goes_on(bench: Bench, case: Case) -> None:
-    """A sample counts once, however many processes train on it."""
-    expect_uninterrupted(bench, case)
+    """A sample counts once, however many processes train on it, and all of them go on at the same."""
+    expect_peers_agree(expect_uninterrupted(bench, case))
 
 
 def with_workers(scale: Scale) -> Iterable[Case]:
@@ -157,7 +157,7 @@ def saving_changes_nothing(bench: Bench, case: Case) -> None:
         play.open(case.legs[0])
         leg = play.trace.legs[0]
         while len(leg.steps) < case.settings.length and (step := play.begin()) is not None:
-            play.save()
+            play.save_inside()
             play.ask({"do": "commit"})
             leg.steps.append(step)
             play.consumed += play.leg.batch_size

@@ -42,6 +42,19 @@ def on_other_ranks(bench: Bench, case: Case) -> None:
     expect_uninterrupted(bench, case)
 
 
+def inside_a_step(scale: Scale) -> Iterable[Case]:
+    """Stopped when a step was asked for and not committed; more ranks and fewer, and as many samples in a step or not."""
+    yield resumed_on(24, 3, Leg(2, stop=INSIDE), Leg(4))
+    yield resumed_on(24, 2, Leg(4, stop=INSIDE), Leg(2, 1, 2))
+    yield resumed_on(25, 2, Leg(1, 2, 2, stop=INSIDE), Leg(3))
+
+
+@check("C4.3", "inside-a-step", inside_a_step, needs="resume elastic layout rebatch", faults=(5,))
+def inside_a_step_on_other_ranks(bench: Bench, case: Case) -> None:
+    """The step that was not committed is served again, whoever serves it."""
+    expect_uninterrupted(bench, case)
+
+
 def same_batch(scale: Scale) -> Iterable[Case]:
     """The batch size stays, and the ranks share it otherwise."""
     yield resumed_on(32, 2, Leg(2, 2), Leg(4, 1))

@@ -70,6 +70,8 @@ def killed_at_any_moment(bench: Bench, case: Case) -> None:
         play.build(wait=False)
         time.sleep(moments.uniform(0.3, 0.8) * seconds)
         play.kill()
+        # It was given no time for a step.
+        play.trace.legs[-1].leg = replace(first, steps=0)
         play.open(first)
         play.steps(first.steps)
         play.save()
@@ -99,10 +101,11 @@ def _undisturbed(bench: Bench, case: Case) -> tuple[Trace, float]:
 
 
 def long_runs(scale: Scale) -> Iterable[Case]:
-    """Many epochs of a small source in large steps, stopped after 1 % and after 99 %."""
+    """Many epochs of a small source in large steps, and one epoch of a large one, stopped after 1 % and after 99 %."""
     steps = 400 if scale.full else 50
     leg = Leg(1, 50)
-    yield one_source(50, samples=(steps + 2) * 50, leg=leg).with_legs(replace(leg, steps=1), replace(leg, steps=steps - 2), leg)
+    for n in (50, (steps + 2) * 50):
+        yield one_source(n, samples=(steps + 2) * 50, leg=leg).with_legs(replace(leg, steps=1), replace(leg, steps=steps - 2), leg)
 
 
 @check("C4.10", "time-to-the-first-batch", long_runs, needs="resume epochs", faults=(12,))

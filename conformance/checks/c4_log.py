@@ -26,7 +26,7 @@ def logged(scale: Scale) -> Iterable[Case]:
 
 def logged_around_skips(scale: Scale) -> Iterable[Case]:
     """Samples are passed over, so that the data of each later step is that of another one in the plan without."""
-    case = mixture({"a": 40, "b": 30}, {"a": "0.7", "b": "0.3"}, 40, leg=Leg(1, 3))
+    case = mixture({"a": 50, "b": 50}, {"a": "0.7", "b": "0.3"}, 40, leg=Leg(1, 3))
     yield case.with_settings(skips=[(6, 4)])
     yield case.with_settings(skips=[(3, 1), (9, 5)])
 

@@ -13,8 +13,9 @@ from ..case import Case, Leg
 from ..cases import mixture, one_source
 from ..corpora import CorpusSpec
 from ..driver import Phase
+from ..judging import expect_same_sequence
 from ..registry import Scale, check
-from ..resuming import changed, cut, expect_uninterrupted, stops
+from ..resuming import changed, cut, expect_uninterrupted, stops, without_stops
 from ..verdict import Broken, NotApplicable
 
 
@@ -91,6 +92,13 @@ def names_the_field(bench: Bench, case: Case) -> None:
     for name in before:
         if before[name] != after[name] and not any(word in said for word in words.get(name, (name.rstrip("s"),))):
             raise Broken(f"a refusal that names {name}", f"a refusal that says: {said}", leg=1)
+    # Who names every field every time names none.
+    other = {"seed": case.settings.seed + 1} if before["seed"] == after["seed"] else {"seq_len": case.settings.seq_len // 2 or 2}
+    again = case.with_legs(*case.legs[:-1], replace(case.legs[-1], settings=other))
+    if expect_refusal(bench, again).lower() == said:
+        raise Broken(
+            f"a refusal that names what differs, and another one where {' and '.join(other)} differs", f"a refusal that says: {said}", leg=1
+        )
 
 
 def one_corpus(scale: Scale) -> Iterable[Case]:
@@ -127,7 +135,7 @@ def other_manifest(bench: Bench, case: Case) -> None:
 
 
 def later_changes(scale: Scale) -> Iterable[Case]:
-    """A longer run, a shorter one, and the sources written down in another order."""
+    """A longer run, and a shorter one."""
     case = one_source(20, samples=12, leg=Leg(1, 2))
     yield resumed_with(case, phases=[Phase(18, {"data": "1"})])
     yield resumed_with(case, phases=[Phase(8, {"data": "1"})])
@@ -170,11 +178,20 @@ for _name, _cases, _needs in (
 
 @check("C4.8", "moved-data", one_corpus, needs="resume amend", faults=(55,))
 def moved_data(bench: Bench, case: Case) -> None:
-    """The same corpora in another folder."""
+    """The run goes on over the same corpora in another folder as it would have where they were."""
+    first, *others = case.legs
+    if not others:
+        raise NotApplicable("expected a run that is stopped and resumed")
     with _copied(bench.corpora(case.corpora), {}) as folder, bench.open(case) as play:
-        play.run(case.legs[0])
+        play.run(first)
         play.corpus = folder
-        _reopen(play, case.legs[-1])
+        for leg in others:
+            play.start(leg)
+            play.prepare()
+            play.build()
+            play.steps(leg.steps)
+            play.close()
+        expect_same_sequence(bench.play(without_stops(case)), play.trace)
 
 
 def expect_refusal(bench: Bench, case: Case, what: str = "", corpus: Path | None = None) -> str:

@@ -13,6 +13,7 @@ from ..coverage import expect_all_seen
 from ..driver import Array, Phase, Settings
 from ..judging import served
 from ..registry import Scale, check
+from ..resuming import stops
 from ..trace import Sample, Trace
 from ..verdict import Broken, NotApplicable
 
@@ -25,13 +26,16 @@ def of_one_corpus(spec: CorpusSpec, seq_len: int = 4, samples: int | None = None
 
 
 def single(scale: Scale) -> Iterable[Case]:
-    """One corpus at a time: without a tail, with the longest, of one window, in several shards, in two bytes, at other lengths."""
+    """One corpus at a time: without a tail, with the longest, of one window, in several shards, in two bytes, at other lengths, far."""
     yield of_one_corpus(CorpusSpec("one", (5,)))
     yield of_one_corpus(CorpusSpec("exact", (13, 8)))
     yield of_one_corpus(CorpusSpec("tail", (13, 8, 3)))
     yield of_one_corpus(CorpusSpec("shards", (7, 9, 10, 6, 9), shard_tokens=10))
     yield of_one_corpus(CorpusSpec("short", (30, 7), dtype="uint16"), seq_len=1)
     yield of_one_corpus(CorpusSpec("long", windows(9, 32, 5), dtype="uint16", shard_tokens=100), seq_len=32)
+    yield of_one_corpus(CorpusSpec("two", (13, 12), shard_tokens=14))
+    # More tokens than two bytes can count.
+    yield of_one_corpus(CorpusSpec("far", (80_000, 3), shard_tokens=78_000), seq_len=5000)
     if scale.full:
         for _ in range(20):
             seq_len = scale.random.randint(1, 40)
@@ -41,12 +45,35 @@ def single(scale: Scale) -> Iterable[Case]:
         yield of_one_corpus(CorpusSpec("large", windows(2000, 16, 40), shard_tokens=4000), seq_len=16)
 
 
+def everywhere(scale: Scale) -> Iterable[Case]:
+    """One corpus at a time, and then on several ranks, with accumulation, with workers, and in the second epoch."""
+    yield from single(scale)
+    for leg in (Leg(2, 2), Leg(1, 1, 3), Leg(3, 1, 2), Leg(1, 2, workers=2)):
+        yield one_source(24, leg=leg)
+    yield one_source(12, samples=24, leg=Leg(1, 2))
+    if scale.full:
+        for leg in (Leg(8, 1, 2), Leg(16, 3), Leg(2, 2, 2, workers=3)):
+            yield one_source(96, samples=192, leg=leg)
+
+
+def resumed(scale: Scale) -> Iterable[Case]:
+    """Stopped and resumed on one rank and on two, with accumulation, in the first epoch and in the second."""
+    yield stops(one_source(24, leg=Leg(1, 2)), 3)
+    yield stops(one_source(24, leg=Leg(2, 1, 2)), 2)
+    if scale.full:
+        yield stops(one_source(12, samples=36, leg=Leg(1, 2)), 2, 5)
+
+
 def several(scale: Scale) -> Iterable[Case]:
     """Unions and mixtures whose corpora have tails, so that a window across two of them would be possible."""
     for order in (["x", "y"], ["y", "x"]):
         corpora = (CorpusSpec("x", (11, 7)), CorpusSpec("y", (5, 18)))
         yield Case(corpora, Settings(2, 4, {"union": order}, [Phase(9, {"union": "1"})]))
+    shards = (CorpusSpec("x", (11, 7, 9), shard_tokens=7), CorpusSpec("y", (5, 18, 9), shard_tokens=6))
+    yield Case(shards, Settings(2, 4, {"union": ["x", "y"]}, [Phase(13, {"union": "1"})]))
     yield mixture({"x": 9, "y": 6}, {"x": "0.6", "y": "0.4"}, 15)
+    yield mixture({"x": 15, "y": 15}, {"x": "0.6", "y": "0.4"}, 15)
+    yield mixture({"x": 15, "y": 15}, {"x": "0.6", "y": "0.4"}, 15, leg=Leg(2, 1, 2))
     if scale.full:
         specs = tuple(CorpusSpec(f"c{i:02}", windows(1 + i % 5, 4, 1 + i % 3)) for i in range(30))
         names = [spec.name for spec in specs]
@@ -61,7 +88,7 @@ def _windows_of(trace: Trace) -> list[Sample]:
     return samples
 
 
-@check("D0.1", "on-the-grid", single, faults=(41, 42), judges_trace=True)
+@check("D0.1", "on-the-grid", everywhere, faults=(41, 42), judges_trace=True)
 def on_the_grid(bench: Bench, case: Case) -> None:
     """The inputs of each sample are tokens kL to kL + L - 1 of its corpus, and one more follows."""
     _expect_stride(bench, "L")
@@ -107,8 +134,7 @@ def never_read(bench: Bench, case: Case) -> None:
     expect_all_seen(bench.play(case))
 
 
-@check("D0.2", "next-token", single, faults=(43,), judges_trace=True)
-def next_token(bench: Bench, case: Case) -> None:
+def _next_token(bench: Bench, case: Case) -> None:
     """Where a token follows the input in its corpus, it is the target; the last target too."""
     trace = bench.play(case)
     for sample in _windows_of(trace):
@@ -118,6 +144,10 @@ def next_token(bench: Bench, case: Case) -> None:
             place, after = trace.identity.place(token), trace.identity.place(token + 1)
             if place and after and place.corpus == after.corpus and target != token + 1:
                 raise Broken(f"target {token + 1} for input {number}, {token}", f"target {target}", trace, sample)
+
+
+check("D0.2", "next-token", everywhere, faults=(43,), judges_trace=True)(_next_token)
+check("D0.2", "resumed", resumed, needs="resume", faults=(43,), judges_trace=True)(_next_token)
 
 
 def _one_corpus(bench: Bench, case: Case) -> None:
@@ -136,18 +166,22 @@ def _one_corpus(bench: Bench, case: Case) -> None:
             raise Broken(f"a last target of {corpus}", f"inputs up to its last token, {tokens[-1]}", trace, sample)
 
 
-check("D0.3", "consecutive", single, faults=(44,), judges_trace=True)(_one_corpus)
+check("D0.3", "consecutive", everywhere, faults=(44,), judges_trace=True)(_one_corpus)
+check("D0.3", "resumed", resumed, needs="resume", judges_trace=True)(_one_corpus)
 check("D0.3", "several-corpora", several, needs="mixture", faults=(44,), judges_trace=True)(_one_corpus)
 
 
 def values(scale: Scale) -> Iterable[Case]:
-    """Corpora around the ids at which two and four bytes, signs and known vocabularies end."""
+    """Corpora around the ids at which two and four bytes, signs and known vocabularies end; a union of two bytes and four."""
     uint32 = [0, 65_536, 100_257, 151_643, 1 << 24, 1 << 31]
     for dtype, middles in (("uint16", [128, 256, 1 << 15]), ("uint32", uint32)):
         for middle in middles:
             yield of_one_corpus(CorpusSpec("ids", (9, 13, 11), dtype, 10, first=max(0, middle - 15)))
         end = 1 << (16 if dtype == "uint16" else 32)
         yield of_one_corpus(CorpusSpec("last", (33,), dtype, first=end - 33))
+    two = (CorpusSpec("x", (11, 7), "uint16"), CorpusSpec("y", (5, 18), first=100_000))
+    for order in (["x", "y"], ["y", "x"]):
+        yield Case(two, Settings(2, 4, {"union": order}, [Phase(9, {"union": "1"})]))
     if scale.full:
         for _ in range(30):
             yield of_one_corpus(CorpusSpec("random", windows(20, 4, 3), first=scale.random.randrange((1 << 32) - 200)))

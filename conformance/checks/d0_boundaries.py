@@ -9,9 +9,10 @@ from ..bench import Bench
 from ..case import Case, Leg
 from ..corpora import CorpusSpec
 from ..coverage import expect_all_seen
-from ..driver import Array, MicroBatch
+from ..driver import Array, MicroBatch, Phase, Settings
 from ..judging import served
 from ..registry import Scale, check
+from ..resuming import stops
 from ..trace import Sample, Trace
 from ..verdict import Broken, NotApplicable
 from .d0 import of_one_corpus
@@ -27,6 +28,25 @@ def plain(scale: Scale) -> Iterable[Case]:
         for _ in range(20):
             lengths = tuple(scale.random.randint(1, 30) for _ in range(30))
             yield _bounded(CorpusSpec("random", lengths, shard_tokens=scale.random.randint(10, 400)), Leg(micro_batch=2), seq_len=16)
+
+
+def everywhere(scale: Scale) -> Iterable[Case]:
+    """Ordinary documents, and then on several ranks, in a second epoch, in rows of more than 256 tokens, in a union and in a mixture."""
+    yield from plain(scale)
+    spec = CorpusSpec("data", (6, 9, 10, 8, 4, 16))
+    yield _bounded(spec, Leg(2, 2))
+    yield _bounded(spec, Leg(3, 1, 2))
+    yield of_one_corpus(spec, samples=26, boundaries=True).with_legs(Leg(1, 2))
+    yield _bounded(CorpusSpec("wide", (320, 40, 290, 251)), Leg(1), seq_len=300)
+    two = (CorpusSpec("x", (6, 9, 10)), CorpusSpec("y", (8, 4, 16)))
+    yield Case(two, Settings(2, 4, {"union": ["y", "x"]}, [Phase(12, {"union": "1"})], boundaries=True), (Leg(1, 2),))
+    yield Case(two, Settings(2, 4, {"x": ["x"], "y": ["y"]}, [Phase(10, {"x": "1", "y": "1"})], boundaries=True), (Leg(1, 2),))
+
+
+def resumed(scale: Scale) -> Iterable[Case]:
+    """Stopped and resumed, on one rank and on two."""
+    for leg in (Leg(1, 2), Leg(2, 1, 2)):
+        yield stops(_bounded(CorpusSpec("data", (6, 9, 10, 8, 4, 16)), leg), 1)
 
 
 def eod_inside(scale: Scale) -> Iterable[Case]:
@@ -61,7 +81,7 @@ def eod_decides_nothing(bench: Bench, case: Case) -> None:
     _expect_bounds(trace)
 
 
-@check("D0.6", "position-ids", plain, needs="boundaries", faults=(46,), judges_trace=True)
+@check("D0.6", "position-ids", everywhere, needs="boundaries", faults=(46,), judges_trace=True)
 def position_ids(bench: Bench, case: Case) -> None:
     """Position ids are counted from the start of each document, or of the sample."""
     _expect_positions(bench.play(case))
@@ -69,8 +89,14 @@ def position_ids(bench: Bench, case: Case) -> None:
 
 def masked(scale: Scale) -> Iterable[Case]:
     """Ordinary documents, and such with the end-of-document id inside."""
-    yield from plain(scale)
+    yield from everywhere(scale)
     yield from eod_inside(scale)
+
+
+@check("D0.6", "resumed", resumed, needs="boundaries resume", faults=(46,), judges_trace=True)
+def position_ids_after_a_resume(bench: Bench, case: Case) -> None:
+    """They are counted on a run that goes on as on one that begins."""
+    _expect_positions(bench.play(case))
 
 
 @check("D0.7", "loss-mask", masked, needs="boundaries", faults=(47, 49), judges_trace=True)
@@ -79,9 +105,21 @@ def loss_mask(bench: Bench, case: Case) -> None:
     _expect_masks(bench.play(case))
 
 
-@check("D0.8", "sequence-bounds", plain, needs="boundaries", faults=(48,), judges_trace=True)
+@check("D0.7", "resumed", resumed, needs="boundaries resume", faults=(47,), judges_trace=True)
+def loss_mask_after_a_resume(bench: Bench, case: Case) -> None:
+    """Documents end for a run that goes on where they do for one that begins."""
+    _expect_masks(bench.play(case))
+
+
+@check("D0.8", "sequence-bounds", everywhere, needs="boundaries", faults=(48,), judges_trace=True)
 def sequence_bounds(bench: Bench, case: Case) -> None:
     """cu_seqlens are the starts of the runs of one document, row after row, and the end."""
+    _expect_bounds(bench.play(case))
+
+
+@check("D0.8", "resumed", resumed, needs="boundaries resume", faults=(48,), judges_trace=True)
+def sequence_bounds_after_a_resume(bench: Bench, case: Case) -> None:
+    """Attention sees one document alone also in a run that goes on."""
     _expect_bounds(bench.play(case))
 
 

@@ -8,24 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..asking import asked
+from ..asking import asked, beyond
 from ..bench import Bench, Failed, Refused
 from ..case import Case, Leg
 from ..cases import mixture, one_source
 from ..driver import PROMISES, Phase
 from ..registry import Scale, check
+from ..strides import fitted
 from ..verdict import Broken, NotApplicable
 
 SERVED = "the simplest run to be served"
 
 
 def simplest(scale: Scale) -> Iterable[Case]:
-    """One source, an epoch of six steps."""
-    yield one_source(12, leg=Leg(1, 2))
+    """What everybody must serve: one source, for an epoch, a sample a step."""
+    yield one_source(12)
 
 
 def layouts(scale: Scale) -> Iterable[Case]:
-    """One source on one rank, and with accumulation on two."""
+    """One source in steps of one sample and of two, and with accumulation on two ranks."""
+    yield one_source(12)
     yield one_source(12, leg=Leg(1, 2))
     yield one_source(12, leg=Leg(2, 1, 2))
 
@@ -54,11 +56,13 @@ def answers(bench: Bench, case: Case) -> None:
 
 @check("V2", "leaves-the-corpora-alone", simplest)
 def leaves_the_corpora_alone(bench: Bench, case: Case) -> None:
-    """The folder of the corpora is the same after a run as before it: names, sizes and times."""
+    """The folder of the corpora is the same after a run as before it, names, sizes and times, and nothing is new beside it."""
     corpus = bench.corpora(case.corpora)
-    before = _listed(corpus)
+    before, beside = _listed(corpus), set(bench.folder.iterdir())
     bench.play(case)
     after = _listed(corpus)
+    if new := sorted(path.name for path in set(bench.folder.iterdir()) - beside):
+        raise Broken("nothing new but in the folders that were given", f"{', '.join(new)} beside them")
     if changed := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
         raise Broken("the folder of the corpora as it was", f"{', '.join(changed)} changed or new")
 
@@ -71,11 +75,11 @@ def _listed(folder: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def examples(case: Case) -> dict[str, Case]:
+def examples(case: Case, stride: str) -> dict[str, Case]:
     """Return for each promise that shows in a short run, a case that asks for no other one, or for few."""
     leg = case.legs[0]
     name, n = next(iter(case.settings.sources)), case.settings.length
-    two = mixture({"a": 9, "b": 9}, {"a": "1", "b": "1"}, 12, leg=leg)
+    two = fitted(mixture({"a": 12, "b": 12}, {"a": "1", "b": "1"}, 12, leg=leg), stride)
     return {
         "epochs": case.with_settings(phases=[Phase(2 * n, {name: "1"})]),
         "mixture": two,
@@ -102,14 +106,27 @@ def answered(case: Case) -> dict[str, tuple[dict[str, Any], type]]:
     }
 
 
+@check("V3", "stride", simplest)
+def stride(bench: Bench, case: Case) -> None:
+    """Where windows are said to share no token, each begins at a multiple of L + 1; of those that share one D0.1 speaks."""
+    if bench.declaration().stride != "L+1":
+        return
+    trace, size = bench.play(case), case.settings.seq_len + 1
+    for sample in trace.samples():
+        corpus, token = trace.window(sample)
+        if token % size:
+            wanted = f"a first token that is a multiple of {size}, as stride 'L+1' was declared"
+            raise Broken(wanted, f"token {token} of {corpus}", trace, sample)
+
+
 @check("V3", "keeps-what-it-declares", simplest)
 def keeps_what_it_declares(bench: Bench, case: Case) -> None:
     """Whatever is declared is served in its simplest form, and not refused after all."""
-    declared = bench.declaration().promises
+    declared, stride = bench.declaration().promises, bench.declaration().stride
     if case.settings.length < 6 * case.legs[0].batch_size:
         raise NotApplicable("expected a run of six steps")
-    for promise, example in examples(case).items():
-        if promise in declared and asked(example) <= declared:
+    for promise, example in examples(case, stride).items():
+        if promise in declared and asked(example, stride) <= declared and not beyond(example, declared, stride):
             _expect_kept(bench, promise, example)
     with bench.open(case) as play:
         play.open(case.legs[0])

@@ -1,19 +1,19 @@
-"""The two doors to a loader: a driver inside this process, and a process for each rank that speaks messages over its pipes."""
+"""The two doors to a loader: drivers that share a process, and a process for each rank. Both speak messages over pipes."""
 
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
-from ..driver import Array, Driver, Layout
-from .host import answer, find
+from ..driver import Array, Layout
 from .process import Process
 from .replies import DriverFault, opened
+
+SHARED_MARK = "FIVEPOINT_CONFORMANCE_SHARED"
+"""Marks the process that ranks share: no rank of its own, so it does not bear the mark of one."""
 
 
 class Rank(Protocol):
@@ -30,8 +30,11 @@ class Rank(Protocol):
     def kill(self) -> None:
         """End it as a power failure would: nothing is closed, flushed or said."""
 
-    def end(self) -> None:
-        """End it, and whatever it left running."""
+    def release(self) -> None:
+        """Let it end by itself."""
+
+    def end(self, seconds: float = 0.0) -> bool:
+        """End it after `seconds`, and whatever it left running; return whether it had ended by itself."""
 
 
 class Door(Protocol):
@@ -40,55 +43,113 @@ class Door(Protocol):
     def open(self, layouts: Sequence[Layout], workdir: Path, environment: dict[str, str], fresh: bool) -> list[Rank]:
         """Return a new rank for each layout."""
 
+    def close(self) -> None:
+        """End what the ranks have in common."""
+
+
+def end_all(ranks: Sequence[Rank], seconds: float = 0.0) -> list[int]:
+    """End ranks, which have `seconds` for it together, and return the numbers of those that had to be killed."""
+    for rank in ranks:
+        rank.release()
+    end = time.monotonic() + seconds
+    return [rank.number for rank in ranks if not rank.end(end - time.monotonic())]
+
 
 class InProcess:
-    """Drivers as objects of this process: fast, and enough for what needs no process of its own. Where one is asked for, it is opened."""
+    """Drivers as objects of one process, beside the suite's: fast, and enough for what needs no process of its own.
+
+    Where one is asked for, it is opened. Whatever a driver does to its process, the suite goes on, and starts another one.
+    """
 
     def __init__(self, name: str, limit: float = 30.0) -> None:
         """`name` as for `host.find`; `limit` is the time for one request, in seconds."""
         self.name, self.limit = name, limit
-        self.driver = find(name)
+        self._process: Process | None = None
+        self._unfound: DriverFault | None = None
+        self._opened = 0
+
+    def find(self) -> None:
+        """Have the driver found; raises LookupError where there is none. What its import does to a process is heard of by `open`."""
+        try:
+            self._shared()
+        except DriverFault as fault:
+            # To import it again could cost the time limit again.
+            self._unfound = fault
 
     def open(self, layouts: Sequence[Layout], workdir: Path, environment: dict[str, str], fresh: bool) -> list[Rank]:
         """Return a new rank for each layout."""
         if fresh or environment:
             return Processes(host_command(self.name), self.limit).open(layouts, workdir, environment, fresh)
-        return [Here(self._made(layout.rank), layout.rank, self.limit) for layout in layouts]
+        process = self._shared()
+        ranks: list[Rank] = []
+        for layout in layouts:
+            self._opened += 1
+            rank = Here(process, layout.rank, self._opened)
+            rank.ask({"do": "open"})
+            rank.reply()
+            ranks.append(rank)
+        return ranks
 
-    def _made(self, number: int) -> Driver:
-        try:
-            return self.driver()
-        except Exception as reason:
-            raise DriverFault("V2", f"could not be started: {type(reason).__name__}: {reason}", number) from reason
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.end()
+        self._process = None
+
+    def _shared(self) -> Process:
+        if self._unfound:
+            raise self._unfound
+        if self._process is None or not self._process.runs:
+            self.close()
+            self._process = Process([*host_command(self.name), "--shared"], 0, Path.cwd(), self.limit, os.environ, SHARED_MARK)
+            rank = Here(self._process, 0, 0)
+            try:
+                rank.ask({"do": "find"})
+            except DriverFault as fault:
+                raise DriverFault(fault.must, f"{fault.found}, while {self.name} was imported", fault.rank) from None
+            rank.reply()
+        return self._process
 
 
 class Here:
-    """A rank inside this process."""
+    """A rank inside a process that several share."""
 
-    def __init__(self, driver: Driver, number: int, limit: float) -> None:
+    def __init__(self, process: Process, number: int, of: int) -> None:
+        """`of` is what the process knows it by."""
         self.number = number
-        self._driver, self._limit = driver, limit
+        self._process, self._of = process, of
         self._reply: tuple[dict[str, Any], list[Array]] = ({}, [])
 
     def ask(self, request: dict[str, Any], frames: Sequence[Array] = ()) -> None:
-        """Do it at once, within the time limit."""
+        """Have it done at once, within the time limit."""
+        self._process.number = self.number
         try:
-            with _alarm(self._limit):
-                self._reply = answer(self._driver, request, list(frames))
-        except _Late:
-            raise DriverFault("V2", f"did not answer within {self._limit:g} s", self.number) from None
-        except SystemExit as reason:
-            raise DriverFault("V2", f"ended the process, with status {reason.code}", self.number) from None
+            self._process.ask({**request, "of": self._of}, frames)
+            self._reply = self._process.hear()
+        except DriverFault:
+            # Nobody knows what it says next, and to whom.
+            self._process.kill()
+            raise
 
     def reply(self) -> tuple[Any, list[Array]]:
         """Return what came back."""
+        if "missing" in self._reply[0]:
+            raise LookupError(self._reply[0]["missing"])
         return opened(*self._reply, self.number)
 
     def kill(self) -> None:
         """Forget the driver: it is not closed."""
+        self.end()
 
-    def end(self) -> None:
-        """Nothing runs on."""
+    def release(self) -> None:
+        """Nothing ends with it."""
+
+    def end(self, seconds: float = 0.0) -> bool:
+        """Forget the driver; nothing runs on."""
+        if self._process.runs:
+            with suppress(DriverFault):
+                self.ask({"do": "forget"})
+        return True
 
 
 class Processes:
@@ -114,27 +175,10 @@ class Processes:
             for layout in layouts
         ]
 
+    def close(self) -> None:
+        """The ranks have nothing in common."""
+
 
 def host_command(name: str) -> list[str]:
     """Return the command that serves a driver in Python, and finds it where this process does."""
-    return [sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", name, os.pathsep.join(map(os.path.abspath, sys.path))]
-
-
-class _Late(BaseException):
-    """The time limit has passed. Not an Exception, so that no handler of the loader's takes it for one of its own."""
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    def late(_signal: int, _frame: FrameType | None) -> None:
-        raise _Late
-
-    before = signal.signal(signal.SIGALRM, late)
-    start = time.monotonic()
-    others, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        # Whoever runs the suite may have an alarm of its own, as test runners do: it goes on.
-        signal.setitimer(signal.ITIMER_REAL, max(others - (time.monotonic() - start), 0.001) if others else 0)
-        signal.signal(signal.SIGALRM, before)
+    return [sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", name, os.pathsep.join(map(os.path.abspath, [*sys.path, ""]))]

@@ -1,9 +1,13 @@
-"""The process of one rank, for a driver in Python: `python -m fivepoint.conformance.doors.host NAME` answers requests on stdin."""
+"""The process of a driver in Python: `python -m fivepoint.conformance.doors.host NAME` answers requests on stdin.
+
+It is one rank, whose driver is there from the start; or, with `--shared`, one for several drivers, which requests open and name (`of`).
+"""
 
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,7 +17,9 @@ import numpy as np
 
 from ..case import settings_from
 from ..driver import Array, Driver, Layout, MicroBatch, Refusal
-from .wire import DTYPES, Rubbish, receive, send
+from .wire import DTYPES, Rubbish, packed, receive
+
+Answer = tuple[dict[str, Any], list[Array]]
 
 GROUP = "fivepoint.loaders"
 
@@ -34,7 +40,7 @@ def find(name: str) -> type[Driver]:
     try:
         located: type[Driver] = getattr(import_module(module), attribute)
     except Exception as reason:  # whatever a module raises while it is imported
-        raise LookupError(f"expected a driver class at {name}: {reason}") from reason
+        raise LookupError(f"expected a driver class at {name}, found {told(reason)}") from reason
     return located
 
 
@@ -42,7 +48,7 @@ class Unfit(Exception):  # noqa: N818 it is a finding
     """What the driver returned is not what it has to (V1)."""
 
 
-def answer(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple[dict[str, Any], list[Array]]:
+def answer(driver: Driver, request: dict[str, Any], frames: list[Array]) -> Answer:
     """Return the reply to one request, and its frames: what the driver gives, its refusal, or its error."""
     try:
         return _call(driver, request, frames)
@@ -50,8 +56,21 @@ def answer(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tupl
         return {"refused": str(reason)}, []
     except Unfit as reason:
         return {"fault": str(reason)}, []
-    except Exception as reason:
-        return {"error": f"{type(reason).__name__}: {reason}", "trace": traceback.format_exc(limit=-5)}, []
+    except SystemExit:
+        raise
+    except BaseException as reason:  # whatever it is, it is the loader's: nobody else is in this process
+        return {"error": told(reason)}, []
+
+
+def told(reason: BaseException) -> str:
+    """Return the type of an error, what it says, and the line that raised it."""
+    try:
+        said = ": ".join(part for part in (type(reason).__name__, str(reason)) if part)
+    except Exception:  # __str__ is the loader's, too
+        said = f"{type(reason).__name__}, of which no text can be made"
+    # The driver, not what it called, is what its author can look into.
+    frames = [frame for frame in traceback.extract_tb(reason.__traceback__) if Path(frame.filename).parent != Path(__file__).parent]
+    return f"{said} ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})" if frames else said
 
 
 def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple[dict[str, Any], list[Array]]:
@@ -104,7 +123,43 @@ def _packed(step: list[MicroBatch] | None) -> tuple[dict[str, Any], list[Array]]
 
 
 def serve(driver: Driver, requests: BinaryIO, replies: BinaryIO) -> None:
-    """Answer requests until the stream ends."""
+    """Answer requests to one driver until the stream ends."""
+    _serve(partial(answer, driver), requests, replies)
+
+
+def serve_shared(name: str, requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests to drivers until the stream ends; `find` comes first, `open` and `forget` begin and end one."""
+    _serve(Shared(name).answer, requests, replies)
+
+
+class Shared:
+    """The drivers of ranks that share this process, by number."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.drivers: dict[int, Driver] = {}
+
+    def answer(self, request: dict[str, Any], frames: list[Array]) -> Answer:
+        """Return the reply to a request, which may be to find, open or forget a driver; `missing` is one that is not found."""
+        verb, of = request["do"], request.get("of", 0)
+        if verb == "find":
+            try:
+                self.kind = find(self.name)
+            except LookupError as reason:
+                return {"missing": str(reason)}, []
+        elif verb == "open":
+            try:
+                self.drivers[of] = self.kind()
+            except Exception as reason:
+                return {"fault": f"could not be started: {told(reason)}", "must": "V2"}, []
+        elif verb == "forget":
+            del self.drivers[of]
+        else:
+            return answer(self.drivers[of], request, frames)
+        return {"ok": None}, []
+
+
+def _serve(reply: Callable[[dict[str, Any], list[Array]], Answer], requests: BinaryIO, replies: BinaryIO) -> None:
     while True:
         try:
             request, frames = receive(requests.readline, requests.read)
@@ -112,7 +167,14 @@ def serve(driver: Driver, requests: BinaryIO, replies: BinaryIO) -> None:
             return
         except Rubbish as reason:
             raise SystemExit(f"host: {reason}") from reason
-        send(replies, *answer(driver, request, frames))
+        message, given = reply(request, frames)
+        try:
+            parts = list(packed(message, given))
+        except (TypeError, ValueError, RecursionError) as reason:
+            parts = list(packed({"error": f"gave an answer that is no JSON: {reason}"}))
+        for part in parts:
+            replies.write(part)
+        replies.flush()
 
 
 def _look_also_in(folders: Iterable[str]) -> None:
@@ -121,11 +183,16 @@ def _look_also_in(folders: Iterable[str]) -> None:
 
 def main() -> None:
     """Serve the driver that the command line names; a second argument says where else modules are looked for."""
-    _look_also_in(os.pathsep.join(sys.argv[2:]).split(os.pathsep))
-    # Whatever the loader prints goes to standard error: the pipe belongs to the messages.
-    replies = os.fdopen(os.dup(1), "wb")
+    shared, name, *folders = "--shared" in sys.argv, *(word for word in sys.argv[1:] if word != "--shared")
+    _look_also_in(os.pathsep.join(folders).split(os.pathsep))
+    # Whatever the loader prints goes to standard error, and it reads nothing: the pipes belong to the messages.
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    serve(find(sys.argv[1])(), sys.stdin.buffer, replies)
+    if shared:
+        serve_shared(name, requests, replies)
+    else:
+        serve(find(name)(), requests, replies)
 
 
 if __name__ == "__main__":

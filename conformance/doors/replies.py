@@ -19,12 +19,17 @@ class LoaderError(Exception):
 
 def opened(message: dict[str, Any], frames: list[Array], number: int) -> tuple[Any, list[Array]]:
     """Return the answer that a message of process `number` holds; raises Refusal, LoaderError or DriverFault."""
-    if "refused" in message:
+    said = [name for name in ("ok", "refused", "error", "fault") if name in message]
+    if len(said) != 1:
+        found = f"answered with {' and '.join(said)}" if said else "answered without ok, refused or error"
+        raise DriverFault("V2", f"{found}: {str(message)[:80]}", number)
+    (name,) = said
+    if name != "ok" and not isinstance(message[name], str):
+        raise DriverFault("V2", f"answered {name} with {str(message[name])[:80]}, no text", number)
+    if name == "refused":
         raise Refusal(message["refused"])
-    if "fault" in message:
-        raise DriverFault("V1", str(message["fault"]), number)
-    if "error" in message:
+    if name == "fault":
+        raise DriverFault(str(message.get("must", "V1")), message["fault"], number)
+    if name == "error":
         raise LoaderError(f"process {number}: {message['error']}")
-    if "ok" not in message:
-        raise DriverFault("V2", f"answered without ok, refused or error: {str(message)[:80]}", number)
     return message["ok"], frames

@@ -11,7 +11,9 @@ from ..driver import Array
 
 DTYPES = ("uint8", "bool", "int32", "int64", "uint16", "uint32")
 LONGEST_LINE = 1 << 26
-LARGEST_FRAME = 1 << 31
+LARGEST = 1 << 31
+"""Bytes of all the frames of a message."""
+MOST_AXES = 8
 
 
 class Rubbish(ValueError):  # noqa: N818 what was received, not what went wrong
@@ -42,16 +44,27 @@ def receive(read_line: Callable[[], bytes], read_exactly: Callable[[int], bytes]
     try:
         message = json.loads(line)
         described = [(frame["dtype"], [int(size) for size in frame["shape"]]) for frame in message.get("frames", [])]
-    except (ValueError, KeyError, TypeError, AttributeError) as reason:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as reason:
         raise Rubbish(f"expected a line of JSON, found {_short(line)}") from reason
     frames = []
+    left = LARGEST
     for dtype, shape in described:
-        if dtype not in DTYPES or any(size < 0 for size in shape) or prod(shape) * np.dtype(dtype).itemsize > LARGEST_FRAME:
-            raise Rubbish(f"expected a frame of {', '.join(DTYPES)} and at most 2 GiB, found {dtype} {shape}")
-        data = read_exactly(prod(shape) * np.dtype(dtype).itemsize)
+        if dtype not in DTYPES or any(size < 0 for size in shape):
+            raise Rubbish(f"expected frames of {', '.join(DTYPES)}, found {str(dtype)[:80]} {_short(shape)}")
+        size = prod(shape) * np.dtype(dtype).itemsize
+        left -= size
+        if left < 0 or len(shape) > MOST_AXES:
+            raise Rubbish(f"expected frames of at most 2 GiB in all and {MOST_AXES} axes each, found {dtype} {_short(shape)}")
+        try:
+            data = read_exactly(size)
+        except MemoryError as reason:
+            raise Rubbish(f"expected frames that memory holds, found {dtype} {_short(shape)}") from reason
         frames.append(np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).reshape(shape))
     return message, frames
 
 
-def _short(line: bytes) -> str:
-    return repr(line[:80]) + ("..." if len(line) > 80 else "")
+def _short(line: bytes | list[int]) -> str:
+    try:
+        return repr(line[:80])[:100] + ("..." if len(line) > 80 else "")
+    except ValueError:  # a number of more digits than Python prints
+        return "one too long to show"

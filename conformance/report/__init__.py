@@ -1,5 +1,6 @@
 """What the suite says at the end: for a terminal, for machines, for continuous integration."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ class Outcome:
     """The clause of every check that was selected."""
     known: Mapping[str, str] = field(default_factory=dict)
     cases: Mapping[str, Path] = field(default_factory=dict)
+    stopped: BaseException | None = None
+    """What ended the run before all checks were judged."""
 
     @property
     def broken(self) -> list[Finding]:
@@ -48,7 +51,7 @@ class Outcome:
         """Return the command that gives the finding again."""
         words = ["fivepoint conform", self.asked]
         if finding.check in self.cases:
-            words.append(f"--case {self.cases[finding.check]} --check {finding.check}")
+            words.append(f"--case {shlex.quote(str(self.cases[finding.check]))} --check {finding.check}")
         elif finding.check in self.checks:
             words.append(f"--select {finding.check}" + (f" --{self.mode} --seed {self.seed}" if self.mode in ("quick", "full") else ""))
         return " ".join(words)

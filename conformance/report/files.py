@@ -1,25 +1,28 @@
 """Files of a report: they appear whole or not at all."""
 
+import hashlib
+import re
 from pathlib import Path
 
-from ...errors import OutputError
-from ...reference.files import write_whole
-from ..verdict import BROKEN, Finding
+from ...reference.files import write_whole, written
+from ..verdict import Finding
 
 
-def write(path: Path, text: str) -> None:
-    """Write a text, and the folder where there is none; raises OutputError."""
-    try:
+def case_folder(folder: Path, loader: str, seed: int) -> Path:
+    """Return the folder for the cases of one loader and seed: what another run found is not overwritten."""
+    name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", loader.replace(":", "."))[:80]
+    if name != loader.replace(":", "."):
+        name += f"-{hashlib.sha256(loader.encode(errors='replace')).hexdigest()[:6]}"
+    return folder / name / f"seed-{seed}"
+
+
+def case_path(folder: Path, finding: Finding) -> Path:
+    """Return the file of a finding's case in a folder: the check's name."""
+    return folder / f"{finding.check.replace('/', '-')}.json"
+
+
+def write_case(path: Path, finding: Finding) -> None:
+    """Write the case of a finding, and its folder where there is none; raises OutputError."""
+    with written(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise OutputError(f"cannot make the folder {path.parent}: {reason.strerror or reason}; correct the path or the rights") from reason
-    write_whole(path, text.encode())
-
-
-def write_case(folder: Path, finding: Finding) -> Path | None:
-    """Write the case of a broken finding into a folder, under the check's name; None for a finding that has no case."""
-    if finding.verdict != BROKEN or not finding.case:
-        return None
-    path = folder / f"{finding.check.replace('/', '-')}.json"
-    write(path, finding.case + "\n")
-    return path
+    write_whole(path, (finding.case + "\n").encode())

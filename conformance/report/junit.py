@@ -4,10 +4,12 @@ import re
 import xml.etree.ElementTree as Xml
 from pathlib import Path
 
+from ...reference.files import write_whole
+from ..known import stale
 from ..verdict import BROKEN, HOLDS, Finding
 from . import Outcome
-from .files import write
 from .proof import text, title
+from .words import plain
 
 UNPRINTABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold."""
@@ -37,17 +39,17 @@ def to_xml(outcome: Outcome) -> str:
 
 
 def _failure(outcome: Outcome, finding: Finding, case: Xml.Element) -> None:
-    if finding.verdict == HOLDS:
-        Xml.SubElement(case, "failure", message=_clean(f"listed as a known failure ({outcome.known[finding.check]}), and holds"))
+    if said := stale(finding, outcome.known):
+        Xml.SubElement(case, "failure", message=_clean(said))
         return
     failure = Xml.SubElement(case, "failure", message=_clean(title(finding)))
     failure.text = _clean(text(finding, outcome.command(finding)))
 
 
 def _clean(said: str) -> str:
-    return UNPRINTABLE.sub("?", said)
+    return UNPRINTABLE.sub("?", plain(said))
 
 
 def write_junit(outcome: Outcome, path: Path) -> None:
     """Write the report, whole or not at all."""
-    write(path, to_xml(outcome))
+    write_whole(path, to_xml(outcome).encode())

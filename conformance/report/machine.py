@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ...reference.files import write_whole
 from ..verdict import Finding
 from . import Outcome
-from .files import write
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:
@@ -45,4 +45,4 @@ def _finding(outcome: Outcome, finding: Finding) -> dict[str, Any]:
 
 def write_json(outcome: Outcome, path: Path) -> None:
     """Write the report, whole or not at all."""
-    write(path, json.dumps(to_json(outcome), indent=2) + "\n")
+    write_whole(path, (json.dumps(to_json(outcome), indent=2) + "\n").encode())

@@ -1,6 +1,7 @@
 """The report for people: a row for every clause, each failure as a proof, and what still holds."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from rich.box import SIMPLE
 from rich.console import Console, Group
@@ -8,9 +9,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..console import sized
+from ..known import expected, stale
 from ..verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Finding
 from . import Outcome
-from .proof import proof, title
+from .proof import proof, text, title
+from .remarks import remarks
+from .words import plain
 
 STYLES = {HOLDS: "green", BROKEN: "bold red", REFUSED: "yellow", NOT_APPLICABLE: "dim"}
 
@@ -18,24 +23,39 @@ STYLES = {HOLDS: "green", BROKEN: "bold red", REFUSED: "yellow", NOT_APPLICABLE:
 def print_outcome(outcome: Outcome) -> None:
     """Print the whole report."""
     console = Console()
-    # Where nobody looks, nothing is folded to the width of a screen.
-    console = console if console.is_terminal else Console(width=1000)
+    seen = console.is_terminal
+    # Where nobody looks, sentences are left whole.
+    console = sized(console)
     console.print(_clauses(outcome))
-    for finding in outcome.broken:
-        known = outcome.known.get(finding.check)
-        console.print(Text(title(finding) + (f", as is known: {known}" if known else ""), style=STYLES[BROKEN]))
-        console.print(_proof(outcome, finding))
-    for finding in outcome.unexpected:
-        if finding.verdict == HOLDS:
-            console.print(
-                Text(f"{finding.check} is listed as a known failure ({outcome.known[finding.check]}), and holds", style="bold red")
-            )
-    console.print(_closing(outcome))
+    for finding, *others in _alike(outcome):
+        known = f", as is known: {plain(outcome.known[finding.check])}" if expected(finding, outcome.known) else ""
+        if seen:
+            console.print(Text(title(finding, *others) + known, style=STYLES[BROKEN]))
+            console.print(_proof(outcome, finding))
+        else:
+            heading, *rest = text(finding, outcome.command(finding), others).splitlines()
+            console.print(Text("\n".join([heading + known, *rest, ""])), soft_wrap=True)
+    for finding in outcome.findings:
+        if said := stale(finding, outcome.known):
+            console.print(Text(plain(said), style="bold red"), soft_wrap=True)
+    if outcome.stopped:
+        said = f"stopped: {len(outcome.findings)} of {len(outcome.checks)} checks were judged"
+        console.print(Text(said, style="bold red"), soft_wrap=True)
+    console.print(_closing(outcome), soft_wrap=not seen)
+
+
+def _alike(outcome: Outcome) -> Iterable[list[Finding]]:
+    """Return the findings that are proofs, those together that several checks of a clause found word for word."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for each in outcome.broken:
+        same = (each.clause, each.expected, each.got, str(each.where), each.case, outcome.known.get(each.check))
+        found.setdefault(same, []).append(each)
+    return found.values()
 
 
 def _clauses(outcome: Outcome) -> Table:
     version = f" {outcome.declared.version}" if outcome.declared and outcome.declared.version else ""
-    heading = Text(f"{outcome.loader}{version}, {outcome.mode} mode, seed {outcome.seed}")
+    heading = Text(plain(f"{outcome.loader}{version}, {outcome.mode} mode, seed {outcome.seed}"))
     table = Table(title=heading, title_justify="left", box=SIMPLE)
     for column in ("clause", "", "verdict", "checks", "seconds", "reason"):
         table.add_column(column, justify="right" if column == "seconds" else "left", overflow="fold")
@@ -45,10 +65,10 @@ def _clauses(outcome: Outcome) -> Table:
         table.add_row(
             clause.id,
             clause.title,
-            Text(verdict, style=STYLES[verdict]),
-            _counts(findings) if findings else "the driver's fault hides it",
+            Text(verdict if findings or not outcome.stopped else "", style=STYLES[verdict]),
+            _counts(findings) if findings else "not judged" if outcome.stopped else "the driver's fault hides it",
             f"{seconds:.1f}",
-            Text("; ".join(reasons), style="dim"),
+            Text(plain("; ".join(reasons)), style="dim"),
         )
     return table
 
@@ -69,8 +89,10 @@ def _proof(outcome: Outcome, finding: Finding) -> Padding:
 
 def _closing(outcome: Outcome) -> Group:
     by_verdict: dict[str, list[str]] = {verdict: [] for verdict in STYLES}
-    for clause, verdict, _ in outcome.rows():
-        by_verdict[verdict].append(clause.id)
+    for clause, verdict, findings in outcome.rows():
+        if findings or not outcome.stopped:
+            by_verdict[verdict].append(clause.id)
     still = "still holds" if outcome.broken else "holds"
     lines = [(verdict, still if verdict == HOLDS else verdict, ids) for verdict, ids in by_verdict.items() if ids]
-    return Group(*(Text(f"{said}: {' '.join(ids)}", style=STYLES[verdict]) for verdict, said, ids in lines))
+    verdicts = (Text(f"{said}: {' '.join(ids)}", style=STYLES[verdict]) for verdict, said, ids in lines)
+    return Group(*verdicts, *(Text(sentence, style="bold") for sentence in remarks(outcome)))

@@ -7,6 +7,11 @@ from ..corpora import CorpusSpec
 from ..driver import Settings
 
 
+def plain(text: str) -> str:
+    """Return a text as any terminal can show it: what would steer one, which a loader may say, is escaped."""
+    return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
 def describe(case: Case) -> list[str]:
     """Return what a case serves, one sentence a line."""
     lines = [_corpus(spec) for spec in case.corpora]

@@ -26,14 +26,22 @@ class Recorded(Bench):
         self._declared = declared
         self.judging: Trace = traces[0]
         self._left: list[Trace] = []
+        self._before: Trace | None = None
 
-    def judge(self, seen: Trace, trace: Trace) -> Case:
-        """Make `seen` the one that is judged, which is all or a part of `trace`, and return its case."""
+    def judge(self, seen: Trace, trace: Trace, before: Trace | None = None) -> Case:
+        """Make `seen` the one that is judged, which is all or a part of `trace`, and return its case.
+
+        `before` is what stands in for the run without a stop where there is none.
+        """
         self.judging, self._left = seen, [seen, *(other for other in self.traces if other is not trace)]
+        self._before = before
         return seen.case
 
     def close(self) -> None:
         """Nothing was made."""
+
+    def expect_room(self) -> None:
+        """Nothing is written."""
 
     def declaration(self) -> Declaration:
         """Return what the traces promise."""
@@ -50,6 +58,8 @@ class Recorded(Bench):
         if not same and _is_whole(case) and case != self.judging.case:
             others = [trace for trace in self._left if trace is not self.judging]
             same = [trace for trace in others if _is_whole(trace.case) and _data(trace.case) == _data(case)]
+            if not same and self._before is not None and _data(self._before.case) == _data(case):
+                return self._before
         if not same or corpus is not None:
             raise NotApplicable("asks for a run of which no trace was given")
         found = next((trace for trace in same if trace is self.judging), same[0])
@@ -88,7 +98,20 @@ def _on(recorded: Recorded, check: Check, trace: Trace, declared: Declaration) -
         return Finding(check.id, check.clause, NOT_APPLICABLE, "the case asks for no boundaries")
     if missing := sorted(exercised(seen, declared.stride) - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"the trace takes what is not promised: {', '.join(missing)}")
-    return tried(recorded, check, recorded.judge(seen, trace))
+    stops: list[Trace | None] = [*before_restarts(trace)] if "resume" in check.needs else []
+    findings = [tried(recorded, check, recorded.judge(seen, trace, before), declared) for before in stops or [None]]
+    return min(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
+
+
+def before_restarts(trace: Trace) -> list[Trace]:
+    """Return for each leg whose last steps were lost by a restart, the trace as it was before it: those steps come twice, and alike."""
+    found = []
+    for number, leg in enumerate(trace.legs):
+        if any(step.lost for step in leg.steps):
+            steps = [replace(step, lost=False) for step in leg.steps]
+            legs = [*trace.legs[:number], replace(leg, steps=steps)]
+            found.append(Trace(trace.case.with_legs(*(each.leg for each in legs)), legs))
+    return found
 
 
 def first_leg(trace: Trace) -> Trace:

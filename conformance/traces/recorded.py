@@ -12,8 +12,9 @@ from ..bench import Declaration
 from ..case import Case, Leg
 from ..doors.replies import DriverFault
 from ..doors.wire import Rubbish, receive
-from ..driver import Layout, MicroBatch
-from ..shapes import step_of
+from ..driver import PROMISES, Layout, MicroBatch
+from ..reading import MOST_PROCESSES, case_from
+from ..shapes import Short, step_of
 from ..trace import LegTrace, StepTrace, Trace
 
 
@@ -29,6 +30,8 @@ class Recording:
     """Whether each step was committed, and its micro-batches."""
     ended: bool = False
     """Whether the loader said that the run is over."""
+    short: Short | None = None
+    """The step with which reading ended, if it was smaller than asked for: what a loader does where its data run out (C2.5)."""
 
     @property
     def leg(self) -> Leg:
@@ -43,7 +46,8 @@ def read(path: Path) -> Recording:
         with path.open("rb") as file:
             return _read(path, file)
     except (OSError, Rubbish, DriverFault) as reason:
-        raise UsageError(f"expected a recorded trace at {path}: {reason}") from reason
+        said = reason.found if isinstance(reason, DriverFault) else reason
+        raise UsageError(f"expected a recorded trace at {path}: {said}") from reason
 
 
 def _read(path: Path, file: BinaryIO) -> Recording:
@@ -53,42 +57,47 @@ def _read(path: Path, file: BinaryIO) -> Recording:
     value = {name: held for name, held in header[0].items() if name != "frames"}
     validate(value, "trace", str(path), UsageError)
     try:
-        case = Case.from_value(value["case"])
-    except (KeyError, TypeError, ValueError) as reason:
+        case = case_from(value["case"])
+    except ValueError as reason:
         raise Rubbish(f"its case is none: {reason}") from reason
     found = Recording(path, value, case, Layout(**value["layout"]))
+    if found.layout.dp_size * found.layout.peers > MOST_PROCESSES:
+        raise Rubbish(f"expected at most {MOST_PROCESSES} processes, found {found.layout.dp_size * found.layout.peers}")
     while (message := _message(file)) is not None:
         said, frames = message
         if "ended" in said:
             found.ended = True
         else:
             step = said["step"] if isinstance(said.get("step"), dict) else {}
-            batches = step_of(step.get("micro_batches"), frames, found.leg, case.settings.seq_len, found.layout.rank)
+            try:
+                batches = step_of(step.get("micro_batches"), frames, found.leg, case.settings.seq_len, found.layout.rank)
+            except Short as short:
+                if not found.steps:
+                    # Of the first step it is likelier that the file says another size than the loop had.
+                    raise Rubbish(f"its first is {short}") from short
+                found.short = short
+                return found
             found.steps.append((bool(step.get("committed")), batches))
     return found
 
 
 def _message(file: BinaryIO) -> tuple[dict[str, Any], list[Any]] | None:
     """Return the next message, None at the end of the file or of what is whole."""
-    torn = False
 
     def line() -> bytes:
-        nonlocal torn
         read = file.readline()
-        torn = not read.endswith(b"\n")
-        return b"" if torn else read
+        return read if read.endswith(b"\n") else b""
 
     def exactly(size: int) -> bytes:
-        nonlocal torn
         read = file.read(size)
-        torn = torn or len(read) < size
-        return read.ljust(size, b"\0")
+        if len(read) < size:
+            raise EOFError
+        return read
 
     try:
-        message = receive(line, exactly)
+        return receive(line, exactly)
     except EOFError:
         return None
-    return None if torn else message
 
 
 def traces(recordings: Iterable[Recording]) -> list[Trace]:
@@ -105,6 +114,8 @@ def declared(recordings: Sequence[Recording]) -> Declaration:
     if len(found) != 1:
         raise UsageError(f"expected traces with the same promises and stride, found {sorted(found)}")
     ((promises, stride),) = found
+    if unknown := sorted(set(promises) - PROMISES.keys()):
+        raise UsageError(f"expected promises that DRIVERS.md lists, found {', '.join(unknown)} in {recordings[0].path}")
     return Declaration(frozenset(promises), stride, "")
 
 
@@ -114,8 +125,13 @@ def _run(name: str, recordings: Sequence[Recording]) -> Trace:
         legs[recording.header["leg"]].append(recording)
         if recording.case != recordings[0].case:
             raise UsageError(f"expected one case in run {name!r}, found others in {recordings[0].path} and {recording.path}")
+    if sorted(legs) != list(range(len(legs))):
+        raise UsageError(f"expected the legs of run {name!r} from 0 on, found {', '.join(map(str, sorted(legs)))}; give all of its files")
     found = [_leg(name, number, legs[key]) for number, key in enumerate(sorted(legs))]
     ends = {0}
+    if short := next((leg for leg in found if leg.short), None):
+        # What was served after a step of another size has no place that the suite could know.
+        found = found[: short.number + 1]
     for before, leg in zip([None, *found], found, strict=False):
         if leg.start not in ends:
             raise UsageError(f"expected leg {leg.number} of run {name!r} to begin at the end of a step before it, found {leg.start}")
@@ -146,6 +162,9 @@ def _leg(name: str, number: int, recordings: Sequence[Recording]) -> LegTrace:
     found.ended = all(recording.ended for recording in ordered)
     longest = max(len(recording.steps) for recording in ordered)
     found.ended_early = [each.layout.rank for each in ordered if each.ended and len(each.steps) < longest]
+    found.short = next((each.short for each in ordered if each.short), None)
+    if found.short:
+        found.ended, found.ended_early = False, []
     if not found.ended:
         found.leg = replace(found.leg, steps=sum(step.committed for step in found.steps))
     return found

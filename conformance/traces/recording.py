@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 from ...errors import UsageError
+from ...reference.files import write_whole
 from ..bench import Bench, Failed, Refused
 from ..case import Case
 from ..cases import mixture
 from ..corpora import Identity
 from ..doors import Door
 from ..doors.replies import DriverFault
-from ..report.files import write
 from ..trace import Trace
 from . import record as recorder
 
@@ -27,7 +27,7 @@ def write_data(folder: Path, case: Case) -> None:
         Identity(case.corpora).write(folder / "corpus")
     elif (folder / "case.json").exists() and Case.from_json((folder / "case.json").read_text(encoding="utf-8")) != case:
         raise UsageError(f"expected {folder} to be empty or to hold this case, found another; choose another folder")
-    write(folder / "case.json", case.to_json() + "\n")
+    write_whole(folder / "case.json", (case.to_json() + "\n").encode())
 
 
 def record(folder: Path, case: Case, door: Door) -> list[Path]:

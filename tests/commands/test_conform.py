@@ -7,10 +7,14 @@ import xml.etree.ElementTree as Xml
 
 import pytest
 from conforming import BROKEN, conform
+from typer.testing import CliRunner
 
 from fivepoint import spec
+from fivepoint.cli import app
+from fivepoint.conformance.cases import one_source
 from fivepoint.conformance.contract import clauses
-from fivepoint.errors import UsageError
+from fivepoint.conformance.report.words import plain
+from fivepoint.errors import OutputError, UsageError
 from fivepoint.reference.schema import validate
 
 CHECK = "C2.1/one-rank-each"
@@ -25,6 +29,23 @@ def test_a_clean_loader_ends_with_zero():
     done = conform("reference", "--select", "C2.1", "--select", CHECK)
     assert done.code == 0, done.out
     assert "holds: C2.1" in done.out
+
+
+def test_a_report_on_little_says_so():
+    done = conform("small:SharesNoToken", "--select", "C1")
+    assert done.code == 0, done.out
+    assert "checks, 17 were refused: of what was not judged nothing is known" in done.out
+    assert "were refused" not in conform("small:SharesNoToken", "--select", "C2.1").out
+
+
+def test_a_report_on_a_driver_at_fault_says_so():
+    done = conform("fivepoint.conformance.broken.drivers:GivesFloats", "--select", "V1")
+    assert done.code == 1 and "The driver does not do what it must (V1): what else" in done.out, done.out
+
+
+def test_a_clause_with_should_counts_and_is_called_one():
+    done = conform("fivepoint.conformance.broken.c2:StridesThroughTheStep", "--select", "C2.6")
+    assert done.code == 1 and "C2.6 says SHOULD: a loader may have its reason" in done.out, done.out
 
 
 def test_a_broken_loader_ends_with_one_and_a_proof(tmp_path):
@@ -42,7 +63,7 @@ def test_a_broken_loader_ends_with_one_and_a_proof(tmp_path):
         "reproduce ",
     ):
         assert said in done.out, f"{said!r} is missing:\n{done.out}"
-    assert list((tmp_path / "fivepoint-cases").iterdir())
+    assert list((tmp_path / "fivepoint-cases").rglob("*.json"))
 
 
 def test_the_command_of_a_proof_shows_it_again(tmp_path):
@@ -118,6 +139,17 @@ class TestKnownFailures:
         assert done.code == 1, done.out
         assert f"{CHECK} is listed as a known failure (it was so), and holds" in done.out
 
+    def test_a_listed_check_that_was_not_judged_is_an_error(self, tmp_path):
+        (tmp_path / "known").write_text("C2.3/peers-agree it was so\n")
+        done = conform("quiet_driver:QuietDriver", "--select", "C2.3", "--known", "known")
+        said = "C2.3/peers-agree is listed as a known failure (it was so), and was not judged, but refused: does not promise peers"
+        assert done.code == 1 and said in done.out, done.out
+
+    def test_the_drivers_fault_inside_a_listed_check_is_not_what_is_known(self, tmp_path):
+        (tmp_path / "known").write_text(f"{CHECK} it was so\n")
+        done = conform("fivepoint.conformance.broken.processes:IsKilled", "--select", CHECK, "--known", "known")
+        assert done.code == 1 and "as is known" not in done.out, done.out
+
     def test_a_listed_check_that_is_not_selected_is_none(self, tmp_path):
         (tmp_path / "known").write_text(f"{CHECK} it was so\n")
         assert conform("reference", "--select", "C2.4", "--known", "known").code == 0
@@ -127,6 +159,59 @@ class TestKnownFailures:
         (tmp_path / "known").write_text(f"\n{line}\n")
         done = conform("reference", "--select", "C2.1", "--known", "known")
         assert (done.code, "known:2" in done.out) == (UsageError.exit_code, True), done.out
+
+
+class TestOutputs:
+    """Files of a report: tried before, written after, and one run's not in another's place."""
+
+    @pytest.mark.parametrize("words", [("--json", "/proc/x/r.json"), ("--junit", "none/r.xml"), ("--cases", "/proc/x")])
+    def test_what_cannot_be_written_is_refused_before_anything_is_judged(self, words):
+        done = conform("no-such-loader", *words)
+        assert done.code == OutputError.exit_code and f"cannot write {words[1]}" in done.out, done.out
+
+    def test_results_are_printed_before_they_are_written(self, monkeypatch):
+        monkeypatch.setattr("fivepoint.conformance.running.Outputs.expect_writable", lambda outputs: None)
+        done = CliRunner().invoke(app, ["conform", BROKEN, "--select", "C2.1", "--json", "none/r.json"])
+        assert isinstance(done.exception, OutputError) and "broken: C2.1" in done.output
+
+    def test_cases_have_a_folder_for_each_loader_and_seed(self, tmp_path):
+        for seed in (0, 7):
+            conform(BROKEN, "--select", "C2.1", "--seed", seed)
+        conform("fivepoint.conformance.broken.c2:ShardsTwice", "--select", "C2.2")
+        names = {str(path.parent.relative_to(tmp_path / "fivepoint-cases")) for path in (tmp_path / "fivepoint-cases").rglob("*.json")}
+        own = BROKEN.replace(":", ".")
+        assert names == {f"{own}/seed-0", f"{own}/seed-7", "fivepoint.conformance.broken.c2.ShardsTwice/seed-0"}
+
+    def test_the_command_of_a_proof_is_quoted(self):
+        done = conform(BROKEN, "--select", "C2.1", "--cases", "my cases")
+        (command,) = [line.split("reproduce")[1] for line in done.out.splitlines() if line.startswith("  reproduce")]
+        assert conform(*shlex.split(command)[2:]).code == 1
+
+    def test_no_line_of_a_table_is_wider_than_a_page(self, monkeypatch):
+        monkeypatch.delenv("COLUMNS", raising=False)
+        assert max(map(len, conform("--list").out.splitlines())) <= 160
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"corpora": []},
+        {"legs": []},
+        {"legs": [{"dp_size": 0}]},
+        {"settings": {"seed": 1, "seq_len": 4, "sources": {"data": ["data"]}, "phases": [{"length": 4, "weights": {"data": "x"}}]}},
+        {"settings": {"seed": 1, "seq_len": 4, "sources": {"data": ["data"]}, "phases": [{"length": 4, "weights": {"data": "NaN"}}]}},
+        {"settings": {"seed": 1, "seq_len": 4, "sources": {"data": ["no"]}, "phases": [{"length": 4, "weights": {"data": "1"}}]}},
+        {"settings": 5},
+    ],
+)
+def test_what_is_no_case_is_one_sentence_about_its_file(tmp_path, change):
+    (tmp_path / "x.json").write_text(json.dumps(json.loads(one_source(4).to_json()) | change))
+    done = conform("reference", "--case", "x.json", "--check", CHECK)
+    assert done.code == UsageError.exit_code and "at x.json, found none: " in done.out and "\n" not in done.out.strip(), done.out
+
+
+def test_what_would_steer_a_terminal_is_escaped():
+    assert plain("\x1b[31mred\x00 \udc80 ok\nü") == "\\x1b[31mred\\x00 \\udc80 ok\nü"
 
 
 def test_a_process_is_judged_as_a_driver_is():
@@ -162,9 +247,9 @@ def test_what_cannot_be_asked_is_one_sentence(words, said):
 
 
 def test_a_driver_that_does_not_answer_costs_the_limit():
-    done = conform("fivepoint.conformance.broken.drivers:Hangs", "--select", "V1", "--limit", 0.5)
+    done = conform("fivepoint.conformance.broken.drivers:Hangs", "--select", "V1", "--limit", 3)
     assert done.code == 1
-    assert "did not answer within 0.5 s" in done.out and "Hangs --limit 0.5 --case" in done.out
+    assert "did not answer within 3 s" in done.out and "Hangs --limit 3 --case" in done.out
 
 
 def test_a_process_that_cannot_be_started_is_broken_not_a_traceback(tmp_path):
