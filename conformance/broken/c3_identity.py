@@ -59,7 +59,7 @@ class HashInTheOrderWritten(Honest):
 class Unlooking(Honest):
     """Reads what it finds where a shard should be, and takes missing bytes for zeros."""
 
-    clause, fault, also = "C3.6", 53, ("D0.10",)
+    clause, fault, also = "C3.6", 53, ("D0.10", "D0.12")
 
     def open_corpora(self, plan: Plan) -> dict[tuple[str, str], CorpusReader]:
         """Open manifests only, where the files are not those that they name."""

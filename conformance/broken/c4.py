@@ -153,7 +153,7 @@ class SkipsAgainAfterResume(Honest):
 class CountsAtNext(Honest):
     """Counts a step when it is asked for, before the optimizer has taken it."""
 
-    clause, fault, also = "C4.2", 6, ()
+    clause, fault, also = "C4.2", 6, ("C4.3",)
 
     def state(self) -> dict[str, Any]:
         """Return the state with the step that is being trained on."""

@@ -149,7 +149,7 @@ def equal_sources(scale: Scale) -> Iterable[Case]:
 
 def one_of_few_epochs(scale: Scale) -> Iterable[Case]:
     """One source, over three epochs."""
-    yield one_source(14, samples=42, seed=11)
+    yield one_source(20, samples=60, seed=11)
 
 
 def keys_never_meet(bench: Bench, case: Case) -> None:
