@@ -66,7 +66,7 @@ def test_ranks_that_ignore_the_end_of_their_input_are_waited_for_together(tmp_pa
     monkeypatch.setattr("fivepoint.conformance.play.LEAVE", 1.0)
     (tmp_path / "lingers.py").write_text(LINGERS)
     start = time.monotonic()
-    done = conform("--process", f"{sys.executable} -P lingers.py", "--select", "V")
+    done = conform("--process", f"{shlex.quote(sys.executable)} -P lingers.py", "--select", "V")
     assert done.code == 1 and "still ran 1 s after the end of its standard input" in done.out, done.out
     assert time.monotonic() - start < 60
 
@@ -120,7 +120,7 @@ def test_a_full_disk_is_not_the_loaders_fault(monkeypatch, tmp_path):
 
 def test_a_program_and_its_files_are_those_of_the_current_folder(tmp_path):
     program = tmp_path / "my loader"
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -P -m fivepoint.conformance.doors.host reference\n")
+    program.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m fivepoint.conformance.doors.host reference\n")
     program.chmod(0o755)
     assert conform("--process", "'./my loader' --ranks", "--select", "C2.4").code == 0
     (tmp_path / "text").touch()
