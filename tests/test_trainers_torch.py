@@ -15,6 +15,7 @@ from fivepoint.reference.plan import Plan
 torch = pytest.importorskip("torch")
 save_file = pytest.importorskip("safetensors.torch").save_file
 glue = pytest.importorskip("fivepoint.trainers.torch")
+fastpath = pytest.importorskip("fivepoint.fastpath")
 pytestmark = pytest.mark.torch
 
 BOUNDARIES = ["document_ids", "position_ids", "loss_mask", "cu_seqlens"]
@@ -25,9 +26,10 @@ def plan(tmp_path_factory) -> Plan:
     return Plan.load(write_plan(tmp_path_factory.mktemp("plan")))
 
 
+@pytest.mark.parametrize("kind", [Loader, fastpath.Loader])
 @pytest.mark.parametrize("boundaries", [None, BOUNDARIES])
-def test_batches_are_those_of_the_loader(plan, boundaries):
-    wrapped = glue.TorchLoader(Loader(plan, 1, 2, 3, boundaries=boundaries))
+def test_batches_are_those_of_the_loader(plan, boundaries, kind):
+    wrapped = glue.TorchLoader(kind(plan, 1, 2, 3, boundaries=boundaries))
     for expected_step, step in zip(Loader(plan, 1, 2, 3, boundaries=boundaries), wrapped, strict=False):
         for expected, batch in zip(expected_step, step, strict=True):
             assert batch.inputs.dtype == batch.targets.dtype == torch.int64

@@ -3,39 +3,22 @@
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from ..errors import CheckpointError
+from ..fastpath.batch import Batch as TorchBatch
 from ..reference.batch import Batch
 from ..reference.files import write_whole
 from ..reference.guess import seems
 
 STATE = "fivepoint"
 """The key of the loader's state in a checkpoint's metadata."""
-
-
-@dataclass(frozen=True)
-class TorchBatch:
-    """A micro-batch (`fivepoint.reference.batch.Batch`, field by field) as torch tensors."""
-
-    inputs: Tensor
-    targets: Tensor
-    positions: Tensor
-    sources: Tensor
-    windows: Tensor
-    document_ids: Tensor | None = None
-    position_ids: Tensor | None = None
-    loss_mask: Tensor | None = None
-    cu_seqlens: Tensor | None = None
-    max_seqlen: int | None = None
 
 
 class _Wrapped:
@@ -85,10 +68,10 @@ class TorchLoader(_Wrapped):
         self._wrapped.close()
 
 
-def to_torch(batch: Batch, device: str | torch.device = "cpu") -> TorchBatch:
-    """Return the batch on `device`; on the CPU its tensors share memory with the batch's arrays."""
-    arrays = {name: value for name, value in vars(batch).items() if isinstance(value, np.ndarray)}
-    return TorchBatch(**{name: torch.from_numpy(array).to(device) for name, array in arrays.items()}, max_seqlen=batch.max_seqlen)
+def to_torch(batch: Batch | TorchBatch, device: str | torch.device = "cpu") -> TorchBatch:
+    """Return the batch of either loader on `device`; on the CPU its tensors share memory with the batch's arrays, or are its tensors."""
+    given = {name: value for name, value in vars(batch).items() if value is not None and name != "max_seqlen"}
+    return TorchBatch(**{name: torch.as_tensor(value).to(device) for name, value in given.items()}, max_seqlen=batch.max_seqlen)
 
 
 def save_checkpoint(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:

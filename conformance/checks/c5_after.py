@@ -28,17 +28,18 @@ def abandoned(scale: Scale) -> Iterable[Case]:
         yield one_source(40, leg=Leg(1, 2, workers=workers))
 
 
+def _cycle(play: Play) -> None:
+    play.build()
+    play.begin()
+    play.ask({"do": "close"})
+
+
 @check("C5.3", "after-close", abandoned, faults=(60,))
 def after_close(bench: Bench, case: Case) -> None:
     """Opened, asked for a step and closed again and again in one process: nothing is left by each."""
 
-    def cycle(play: Play) -> None:
-        play.build()
-        play.begin()
-        play.ask({"do": "close"})
-
     with _alone(bench, case) as (play, rank, temporary):
-        _expect_nothing_left(play, rank, temporary, cycle, "close")
+        _expect_nothing_left(play, rank, temporary, _cycle, "close")
 
 
 def left_and_resumed(scale: Scale) -> Iterable[Case]:
@@ -50,17 +51,12 @@ def left_and_resumed(scale: Scale) -> Iterable[Case]:
 def after_a_resume(bench: Bench, case: Case) -> None:
     """The same from a saved state, and with a step that is never committed."""
 
-    def cycle(play: Play) -> None:
-        play.build()
-        play.begin()
-        play.ask({"do": "close"})
-
     with _alone(bench, case) as (play, rank, temporary):
         play.build()
         play.steps(case.legs[0].steps)
         play.save()
         play.ask({"do": "close"})
-        _expect_nothing_left(play, rank, temporary, cycle, "a resume and close")
+        _expect_nothing_left(play, rank, temporary, _cycle, "a resume and close")
 
 
 @check("C5.3", "after-a-failure", abandoned, faults=(60,))

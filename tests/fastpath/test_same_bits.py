@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plans import length_of
+from plans import corpora_of, length_of
 from pool import make_pool
 from random_plans import plans
 
+from fivepoint.reference import checkpoint
 from fivepoint.reference.batch import BatchReader
 from fivepoint.reference.loader import Loader as Reference
 from fivepoint.reference.plan import Plan
@@ -60,13 +61,10 @@ def compare(draw, value, tally):
     options = {"boundaries": kinds, "checkpoint": None}
     consumed = draw(st.integers(0, length_of(value))) if draw(st.booleans()) else 0
     if consumed:
-        past = plan.cut(consumed)
-        hashes = {"plan_hash": plan.plan_hash, "prefix_hash": past.plan_hash}
-        state = {"format": "fivepoint-checkpoint", "version": 1, "consumed": consumed, "step": consumed, "plan": past.to_json()}
-        options["checkpoint"] = state | hashes
+        options["checkpoint"] = checkpoint.make(plan, consumed, consumed)
     reference = Reference(plan, rank, dp_size, micro_batch, **options)
     ahead = {"steps_ahead": draw(st.integers(1, 4)), "threads": draw(st.integers(1, 6))}
-    rows = 0
+    served = set()
     with fastpath.Loader(plan, rank, dp_size, micro_batch, **options, **ahead) as loader:
         for _ in range(draw(st.integers(1, 12))):
             expected, found = next(reference, None), next(loader, None)
@@ -75,22 +73,25 @@ def compare(draw, value, tally):
                 break
             for one, other in zip(expected, found, strict=True):
                 expect_equal(other, one)
-                rows += len(other.inputs)
+                served.update(one.positions.tolist())
             reference.commit()
             loader.commit()
             assert loader.state_dict() == reference.state_dict()
-        assert loader.rows_read >= rows, "rows that the native reader did not bring"
-        tally["rows"] += rows
+        assert loader.rows_read >= len(served), "rows that the native reader did not bring"
+        tally["rows"] += len(served)
+    samples = [plan.resolve(position) for position in served]
+    held = {(name, corpus.manifest["name"]): corpus.manifest for name, corpora in corpora_of(value).items() for corpus in corpora}
+    manifests = [held[sample.source, sample.spans[0].corpus] for sample in samples]
     tally.update(
         ["plans"]
+        + sorted({manifest["dtype"] for manifest in manifests})
+        + ["shards"] * any(len(manifest["shards"]) > 1 for manifest in manifests)
         + ["unions"] * any(len(source.corpora) > 1 for source in plan.sources)
-        + ["phases"] * (len(plan.phases) > 1)
+        + ["phases"] * (len({sample.phase for sample in samples}) > 1)
         + ["skips"] * bool(plan.skips)
         + ["boundaries"] * bool(kinds)
         + ["resumed"] * bool(consumed)
-        + ["epochs"] * any(plan.resolve(position).epoch > 0 for position in range(consumed, min(plan.length, consumed + 12)))
-        + ["uint16", "uint32"] * (rows > 0)  # sources of the pool alternate
-        + ["shards"] * (rows > 0)
+        + ["epochs"] * any(sample.epoch > 0 for sample in samples)
     )
 
 
