@@ -67,7 +67,7 @@ def repeats_in_step(plan: "Plan", number: int, phase: int, batch_size: int) -> b
     if windows >= batch_size * blend.weights[number] // blend.period + 6:
         return False
     # The draws of one period begin every run there is.
-    begins = min(blend.weights[number], blend.counts(stretch.taken)[number] - windows)
+    begins = max(0, min(blend.weights[number], blend.counts(stretch.taken)[number] - windows))
     at = blend.positions(number).astype(np.int64)
     periods, draws = np.divmod(np.arange(windows, windows + begins), max(1, blend.weights[number]))
     return bool((periods * blend.period + at[draws] - at[:begins] < batch_size).any())

@@ -115,6 +115,12 @@ def test_fewer_windows_than_draws_in_a_step(write, load):
 
 
 @pytest.mark.clause("C1.11")
+def test_a_source_that_is_drawn_less_often_than_it_has_windows(write, load):
+    folders = {"a": [write("a", 9)], "b": [write("b", 60)]}
+    assert load(make_plan(folders, [phase(10, {"a": 4, "b": 1}, SEQ_LEN)], batch_sizes=[[0, 10]], budgets={})).length == 10
+
+
+@pytest.mark.clause("C1.11")
 def test_repeats_in_a_step_that_somebody_signed_off(write, load):
     folders = {"a": [write("a", 3)], "b": [write("b", 60)]}
     budgets = {"a": {"repeats_in_step_signed_off": "us"}}
