@@ -65,9 +65,6 @@ def measure(name: str, thorough: bool = False) -> Row:
     """
     kind = loaders()[name]
     expected = {kind.clause, *getattr(kind, "also", ())}
-    if hasattr(kind, "afresh"):
-        # What one keeps in its process does not depend on who was measured there before.
-        kind.afresh()
     with _bench(kind) as bench:
         if kind.clause.startswith("V"):
             # The suite gives up on a driver at fault; without that, each check could cost the time limit.

@@ -74,8 +74,7 @@ class PositionSampler:
 
     def __iter__(self) -> Iterator[list[int]]:
         """Yield the positions of one micro-batch after the other."""
-        consumed, (dp_size, micro_batch, dp_rank) = self.consumed, self._rank
-        while consumed + (size := partition.batch_size_at(self._sizes, consumed)) <= self._length:
-            for positions in partition.micro_batches(consumed, size, dp_size, micro_batch, dp_rank):
+        dp_size, micro_batch, dp_rank = self._rank
+        for first, size in partition.steps_from(self._sizes, self._length, self.consumed):
+            for positions in partition.micro_batches(first, size, dp_size, micro_batch, dp_rank):
                 yield list(positions)
-            consumed += size

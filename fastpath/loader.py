@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import torch
@@ -89,14 +90,9 @@ class Loader(reference.Loader):
     def _read_ahead(self) -> None:
         if self._closed:
             return
-        ranges, consumed = [], self.consumed
-        for _ in range(self._steps_ahead + 1):
-            planned = self.plan.batch_size(consumed)
-            size = self.batch_size if planned is None else planned
-            if consumed + size > self.plan.length:
-                break
-            ranges.append(partition.rank_positions(consumed, size, self.dp_size, self.dp_rank))
-            consumed += size
+        sizes = self.plan.batch_sizes or ((0, self.batch_size),)
+        steps = islice(partition.steps_from(sizes, self.plan.length, self.consumed), self._steps_ahead + 1)
+        ranges = [partition.rank_positions(first, size, self.dp_size, self.dp_rank) for first, size in steps]
         self._reader.want(ranges)
 
 

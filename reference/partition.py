@@ -1,6 +1,6 @@
 """Steps and ranks: which positions a step, a dp rank and a micro-batch hold (A7; C2, C4.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..errors import UsageError
 
@@ -10,6 +10,13 @@ BatchSizes = Sequence[tuple[int, int]]
 def batch_size_at(batch_sizes: BatchSizes, consumed: int) -> int:
     """Return B of the step that begins at `consumed`: the size of the last pair (from, size) with from <= consumed."""
     return next(size for start, size in reversed(batch_sizes) if start <= consumed)
+
+
+def steps_from(batch_sizes: BatchSizes, length: int, consumed: int) -> Iterator[tuple[int, int]]:
+    """Yield (first position, B) of each step that a run serves from `consumed` on."""
+    while consumed + (size := batch_size_at(batch_sizes, consumed)) <= length:
+        yield consumed, size
+        consumed += size
 
 
 def step_of(batch_sizes: BatchSizes, length: int, position: int) -> tuple[int, int, int] | None:

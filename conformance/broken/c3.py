@@ -65,12 +65,6 @@ class OneGeneratorForAll(OtherOrder):
     generator = random.Random(5)
     drawn: ClassVar[dict[Path, int]] = {}
 
-    @classmethod
-    def afresh(cls) -> None:
-        """Be as in a new process."""
-        cls.generator.seed(5)
-        cls.drawn.clear()
-
     def window(self, sample: Sample, n: int) -> int:
         """Shuffle by what was drawn for the run, which its folder names."""
         seed = self.drawn.setdefault(self.workdir, self.generator.randrange(1 << 64))
