@@ -51,9 +51,11 @@ clean: ## remove all that the other targets make ## make clean && make setup
 	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# the native part, compiled again where csrc/ changed since it was installed
+# the native part, compiled again where csrc/ changed since it was installed; the installation itself has just compiled it
 .venv/native: .venv/installed $(wildcard csrc/*.cpp csrc/*.h) csrc/build.py
-	.venv/bin/python setup.py --quiet build_ext --inplace
+	@if [ -n "$$(find csrc -newer $@ 2>&1)" ]; then \
+	    echo "compiling csrc/"; .venv/bin/python setup.py --quiet build_ext --inplace; \
+	fi
 	@touch $@
 
 # a virtual environment cannot be moved: after the checkout was, make it again
