@@ -104,6 +104,14 @@ def test_the_matrix_is_current(name):
     assert matrix.measure(name) == MATRIX[name], "the checks find something else: make matrix"
 
 
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_broken_loader_breaks_no_unrelated_clause(name):
+    found = matrix.measure(name, thorough=True)
+    assert set(found.broken) <= set(claimed(LOADERS[name])), found.caught_by
+
+
 HONEST = ["reference", "fivepoint.conformance.broken.honest:Honest", "fivepoint.conformance.broken.c4_log:Logging"]
 
 

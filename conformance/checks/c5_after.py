@@ -20,6 +20,7 @@ from ..verdict import Broken, NotApplicable
 GRACE = 15.0
 """Seconds that what a rank started may run on after it: common workers look every five whether their parent lives."""
 SEGMENTS = "segments of shared memory"
+SHARED = "/dev/shm"
 
 
 def abandoned(scale: Scale) -> Iterable[Case]:
@@ -88,23 +89,27 @@ def _alone(bench: Bench, case: Case) -> Iterator[tuple[Play, Process, Path]]:
 def _expect_nothing_left(play: Play, rank: Process, temporary: Path, cycle: Callable[[Play], None], after: str) -> None:
     """Raise Broken where every cycle leaves more behind; the first may leave what is used again."""
     found: list[dict[str, int]] = []
+    before = _segments()
     for number in range(4):
+        begun = time.monotonic()
         try:
             cycle(play)
         except (Failed, Refused) as reason:
             if number == 0:
                 raise
             raise NotApplicable(f"cannot be built again after close: {reason}") from None
-        found.append(_settled(rank, temporary, found[-1] if found else None))
-    time.sleep(0.2)
-    others = _segments() > found[-1][SEGMENTS]
+        found.append(_settled(rank, temporary, before, found[-1] if found else None))
     for what, first in found[1].items():
-        # Segments have no owner but the user: where they come while nothing is asked of the loader, they are somebody else's.
-        if first < found[2][what] < found[3][what] and not (what == SEGMENTS and others):
+        if first < found[2][what] < found[3][what]:
+            if what == SEGMENTS:
+                # Nothing is asked of the loader for as long as a cycle took: what comes now is somebody else's, and so may the others be.
+                time.sleep(time.monotonic() - begun)
+                if _left(_segments() - before, rank.members()) > found[3][what]:
+                    continue
             raise Broken(f"no {what} left after {after}", f"{first}, {found[2][what]} and {found[3][what]} after 2, 3 and 4 times", leg=0)
 
 
-def _settled(rank: Process, temporary: Path, before: dict[str, int] | None) -> dict[str, int]:
+def _settled(rank: Process, temporary: Path, segments: set[str], before: dict[str, int] | None) -> dict[str, int]:
     """Return what a rank and its children hold, after a while in which it may come down to what it was before."""
     for _ in range(40):
         members = rank.members()
@@ -113,7 +118,7 @@ def _settled(rank: Process, temporary: Path, before: dict[str, int] | None) -> d
             "processes": len(members),
             "open files": len(procfs.files(members)),
             "temporary files": sum(1 for _ in temporary.rglob("*")),
-            SEGMENTS: _segments(),
+            SEGMENTS: _left(_segments() - segments, members),
         }
         if before is None or all(found[what] <= before[what] for what in found):
             break
@@ -121,11 +126,19 @@ def _settled(rank: Process, temporary: Path, before: dict[str, int] | None) -> d
     return found
 
 
-def _segments() -> int:
-    """Return the number of segments of shared memory that the user owns."""
-    with suppress(OSError), os.scandir("/dev/shm") as entries:
-        return sum(_own(entry) for entry in entries)
-    return 0
+def _left(segments: set[str], members: list[int]) -> int:
+    """Return the number of new segments that may be the rank's: a segment says nothing of who made it, but some are held by others."""
+    if not segments:
+        return 0
+    others = set(procfs.running()) - set(members)
+    return len(segments - procfs.mapped(others) - set(procfs.files(others)))
+
+
+def _segments() -> set[str]:
+    """Return the paths of the segments of shared memory that the user owns."""
+    with suppress(OSError), os.scandir(SHARED) as entries:
+        return {entry.path for entry in entries if _own(entry)}
+    return set()
 
 
 def _own(entry: "os.DirEntry[str]") -> bool:

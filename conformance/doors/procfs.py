@@ -12,12 +12,16 @@ BLOCK = Path("/sys/dev/block")
 def carrying(variable: str) -> list[int]:
     """Return the processes that were started with `NAME=value` in their environment, and have not ended."""
     found = []
-    for folder in PROC.iterdir():
-        if folder.name.isdigit():
-            with suppress(OSError):
-                if variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                    found.append(int(folder.name))
-    return sorted(found)
+    for process in running():
+        with suppress(OSError):
+            if variable.encode() in (PROC / str(process) / "environ").read_bytes().split(b"\0"):
+                found.append(process)
+    return found
+
+
+def running() -> list[int]:
+    """Return every process that can be seen."""
+    return sorted(int(folder.name) for folder in PROC.iterdir() if folder.name.isdigit())
 
 
 def descendants(processes: Iterable[int]) -> list[int]:
@@ -42,8 +46,7 @@ def started(process: int) -> int | None:
 
 def _kin() -> dict[int, tuple[str, int]]:
     """Return the state and the parent of every process."""
-    numbers = [int(folder.name) for folder in PROC.iterdir() if folder.name.isdigit()]
-    return {number: (fields[0], int(fields[1])) for number in numbers if (fields := _stat(number))}
+    return {number: (fields[0], int(fields[1])) for number in running() if (fields := _stat(number))}
 
 
 def _stat(process: int) -> list[str] | None:
@@ -76,6 +79,16 @@ def files(processes: Iterable[int]) -> list[str]:
             for link in (PROC / str(process) / "fd").iterdir():
                 with suppress(OSError):
                     found.append(os.readlink(link))
+    return found
+
+
+def mapped(processes: Iterable[int]) -> set[str]:
+    """Return the files that processes have mapped into their memory."""
+    found = set()
+    for process in processes:
+        with suppress(OSError):
+            lines = (PROC / str(process) / "maps").read_text(errors="surrogateescape").splitlines()
+            found |= {fields[5] for line in lines if len(fields := line.split(maxsplit=5)) == 6}
     return found
 
 

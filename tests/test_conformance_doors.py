@@ -1,95 +1,41 @@
-"""Every broken loader of C4, C5 and of the drivers' own MUSTs is caught by its clause, and every check there catches one."""
+"""Drivers at fault are named through both doors; what ranks leave, and what others leave beside them, is told apart."""
 
 import inspect
 import os
+import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from fivepoint.conformance.bench import Bench
-from fivepoint.conformance.broken import c4, c4_elastic, c4_kill, c4_log, c4_past, c5, drivers, speakers
+from fivepoint.conformance.broken import c5, drivers, speakers
 from fivepoint.conformance.case import Leg
 from fivepoint.conformance.cases import one_source
 from fivepoint.conformance.doors import InProcess, Processes, host_command, procfs
 from fivepoint.conformance.doors.process import MARK
 from fivepoint.conformance.measuring import started
-from fivepoint.conformance.suite import collected, run
-from fivepoint.conformance.verdict import BROKEN, HOLDS, REFUSED, Finding
+from fivepoint.conformance.suite import run
+from fivepoint.conformance.verdict import BROKEN, HOLDS, Finding
 
 MUSTS = ("V1", "V2", "V3")
-LOADERS = {
-    f"{module.__name__}:{name}": kind
-    for module in (c4, c4_elastic, c4_kill, c4_log, c4_past, c5)
-    for name, kind in inspect.getmembers(module, inspect.isclass)
-    if kind.__module__ == module.__name__ and kind.clause
-}
 DRIVERS = {
     f"{drivers.__name__}:{name}": kind
     for name, kind in inspect.getmembers(drivers, inspect.isclass)
     if kind.__module__ == drivers.__name__ and kind.clause
 }
-REFERENCE = "fivepoint.conformance.drivers.reference:ReferenceDriver"
 
 
-@cache
-def findings(name: str, *select: str, limit: float = 30) -> tuple[Finding, ...]:
+def findings(name: str, *select: str) -> tuple[Finding, ...]:
     """Return what the quick mode finds in a loader inside this process, with nothing made smaller."""
-    with Bench(InProcess(name, limit)) as bench:
+    with Bench(InProcess(name, 30)) as bench:
         return tuple(run(bench, select, shrinking=0))
 
 
 def broken(found: tuple[Finding, ...]) -> set[str]:
     """Return the clauses that were found broken."""
     return {finding.clause for finding in found if finding.verdict == BROKEN}
-
-
-@pytest.mark.parametrize("name", LOADERS)
-def test_a_broken_loader_is_caught_by_its_clause(name: str) -> None:
-    clause = LOADERS[name].clause
-    assert broken(findings(name, clause)) == {clause}
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", LOADERS)
-def test_a_broken_loader_breaks_no_unrelated_clause(name: str) -> None:
-    kind = LOADERS[name]
-    assert broken(findings(name)) <= {kind.clause, *kind.also}
-
-
-def test_every_check_of_c4_and_c5_catches_a_broken_loader() -> None:
-    caught = {finding.check for name, kind in LOADERS.items() for finding in findings(name, kind.clause) if finding.verdict == BROKEN}
-    assert [check.id for check in collected(("C4", "C5")) if check.id not in caught] == []
-
-
-@pytest.mark.parametrize("name", [REFERENCE, "fivepoint.conformance.broken.honest:Honest", f"{c4_log.__name__}:Logging"])
-def test_an_honest_loader_is_clean(name: str) -> None:
-    found = findings(name, *MUSTS, "C4", "C5")
-    assert [(finding.check, finding.got) for finding in found if finding.verdict not in (HOLDS, REFUSED)] == []
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", range(2))
-def test_the_reference_is_clean_in_the_full_mode(seed: int) -> None:
-    with Bench(InProcess(REFERENCE)) as bench:
-        found = run(bench, (*MUSTS, "C4", "C5"), "full", seed)
-    assert [(finding.check, finding.got) for finding in found if finding.verdict != HOLDS] == []
-
-
-@pytest.mark.parametrize("name", DRIVERS)
-def test_a_driver_at_fault_is_named_inside_this_process(name: str) -> None:
-    kind = DRIVERS[name]
-    assert kind.clause in broken(findings(name, *MUSTS, kind.clause, limit=5))
-
-
-def test_every_check_of_a_drivers_musts_catches_a_driver() -> None:
-    found = [finding for name, kind in DRIVERS.items() for finding in findings(name, *MUSTS, kind.clause, limit=5)]
-    caught = {finding.check for finding in found if finding.verdict == BROKEN}
-    assert [check.id for check in collected(MUSTS) if check.id not in caught] == []
 
 
 @pytest.mark.parametrize("name", DRIVERS)
@@ -137,6 +83,33 @@ def test_what_a_rank_started_is_found_in_another_session_and_ended(tmp_path: Pat
             mark = (procfs.PROC / str(rank.pid) / "environ").read_bytes().split(f"{MARK}=".encode())[1][:32].decode()
         assert len(members) == 2
         assert procfs.carrying(f"{MARK}={mark}") == []
+
+
+NEIGHBOUR = """
+import itertools, mmap, os, time
+for number in itertools.count():
+    path = f"/dev/shm/neighbour-{os.getpid()}-{number}"
+    with open(path, "w+b") as file:
+        file.truncate(4096)
+        held = mmap.mmap(file.fileno(), 4096)
+    KEEP
+    time.sleep(0.02)
+"""
+"""Makes segments of shared memory, and has them mapped."""
+
+
+@pytest.mark.parametrize("keep", ["os.unlink(path)", "kept = [*globals().get('kept', ()), held]"], ids=["makes and frees", "gathers"])
+@pytest.mark.parametrize(("name", "verdicts"), [("broken.c5:LeavesSharedMemory", {BROKEN}), ("broken.honest:Honest", {HOLDS})])
+def test_segments_of_others_are_told_from_those_that_a_loader_leaves(name: str, verdicts: set[str], keep: str) -> None:
+    neighbour = subprocess.Popen([sys.executable, "-c", NEIGHBOUR.replace("KEEP", keep)])
+    try:
+        found = findings(f"fivepoint.conformance.{name}", "C5.3/after-close", "C5.3/after-a-resume")
+    finally:
+        neighbour.kill()
+        neighbour.wait()
+        for path in Path("/dev/shm").glob(f"neighbour-{neighbour.pid}-*"):
+            path.unlink()
+    assert {finding.verdict for finding in found} == verdicts, found
 
 
 def test_reading_ahead_meets_the_demand_over_the_same_slow_disk() -> None:
