@@ -20,7 +20,7 @@ demo: .venv/native ## the main job on real text: tokenize, plan, train, kill, re
 	.venv/bin/python examples/demo.py
 
 test: lint ## lint, then every test ## make test ARGS="-k packaging"
-	$(RUN) pytest -n auto -m "not long" $(ARGS)
+	$(RUN) pytest -n auto --dist worksteal -m "not long" $(ARGS)
 
 test-fast: .venv/native ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"
 	$(RUN) pytest -n auto -m "not slow and not long" $(ARGS)

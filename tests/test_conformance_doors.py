@@ -19,6 +19,7 @@ from fivepoint.conformance.measuring import started
 from fivepoint.conformance.suite import run
 from fivepoint.conformance.verdict import BROKEN, HOLDS, Finding
 
+pytestmark = pytest.mark.slow
 MUSTS = ("V1", "V2", "V3")
 DRIVERS = {
     f"{drivers.__name__}:{name}": kind

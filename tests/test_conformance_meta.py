@@ -93,6 +93,7 @@ def test_every_check_catches_a_broken_loader():
     assert matrix.idle(MATRIX.values()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 def test_the_checks_that_caught_a_loader_catch_it_again(name):
     assert matrix.caught_again(name, MATRIX[name]) == MATRIX[name].caught_by, "the checks find something else: make matrix"
@@ -138,6 +139,7 @@ def expect_clean(name, mode, seed):
         assert {finding.verdict for finding in findings} == {HOLDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["reference", "fivepoint.conformance.broken.c2:EveryRankReadsTheSame"])
 def test_one_seed_gives_one_report(name):
     found = []

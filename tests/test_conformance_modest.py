@@ -16,6 +16,7 @@ from fivepoint.conformance.report.proof import text
 from fivepoint.conformance.strides import fitted
 from fivepoint.conformance.suite import collected, declaration, judge
 
+pytestmark = pytest.mark.slow
 OTHERS = [f"{module.__name__}:{name}" for module in (frugal, small) for name in module.LOADERS]
 SHORT = [check for check in collected() if check.id not in LONG and check.clause not in LONG]
 INHERENT = {
