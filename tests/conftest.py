@@ -4,7 +4,6 @@ Slow tests come first, so that none of them is left alone on one core at the end
 """
 
 import pytest
-
 from hypothesis import settings
 
 settings.register_profile("fivepoint", deadline=None, derandomize=True)

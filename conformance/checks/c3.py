@@ -18,7 +18,6 @@ from ..registry import Scale, check
 from ..trace import Trace
 from ..verdict import Broken, NotApplicable
 
-
 SINGLY = 65
 """Windows up to which a source's order is judged in steps of one sample."""
 STEP = 8
@@ -86,7 +85,7 @@ def permutations(scale: Scale) -> Iterable[Case]:
         [*range(1, 301), 1023, 1024, 1025, 65535, 65537, 2**20 - 1, 2**20, 2**20 + 1] if scale.full else []
     )
     for n in sizes:
-        # Small ones sample by sample and twice; larger ones in steps of several, and into the second epoch: a step costs more than its samples.
+        # A step costs more than its samples: larger ones are served in steps of several, and but a little of their second epoch.
         leg, samples = (Leg(), 2 * n + 1) if n <= SINGLY else (Leg(micro_batch=STEP), n + 2 * STEP if n <= 300 else 5 * STEP)
         yield one_source(n, samples, seq_len=4 if n == 63 else 1, documents=1, seed=n, leg=leg)
     for seed in (1 << 32, (1 << 63) + 5, (1 << 64) - 1):
