@@ -180,6 +180,41 @@ def run(
         note(f"the run is complete after step {ranks[0].steps}; {ranks[0].unserved} samples at its end fill no step and are not served")
 
 
+def bench(
+    plan: PlanFile,
+    micro_batch: Annotated[int, typer.Option(metavar="M", min=1, help="Rows of a micro-batch.")],
+    dp_size: Annotated[int, typer.Option(metavar="N", min=1, help="Number of data-parallel ranks of the run.")] = 1,
+    dp_rank: Annotated[int, typer.Option(metavar="R", min=0, help="The rank that is measured.")] = 0,
+    accumulation: Accumulation = None,
+    step_seconds: Annotated[
+        float | None, typer.Option(metavar="S", min=1e-6, help="What a step of your training takes; says how much headroom it has.")
+    ] = None,
+    steps: Annotated[int, typer.Option(metavar="K", min=1, help="Steps that are served at a time.")] = 50,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often, each time elsewhere in the run.")] = 5,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Reads at a time.")] = 16,
+    steps_ahead: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Steps that are read ahead.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Measure how fast a rank's batches come from your corpora and your disk, beside what both can do and what your training takes."""
+    from ..reference.plan import Plan
+    from .console import print_json
+    from .layout import Layout
+    from .serve import loader_class
+    from .supply import Share, headroom, measure
+    from .tables import print_supply
+
+    opened = Plan.load(plan)
+    Layout.of(opened, dp_size, micro_batch, accumulation)
+    kind: Any = loader_class("fastpath")
+    share = Share(opened, dp_rank, dp_size, dp_size * micro_batch * (accumulation or 1))
+    share.starts(steps, rounds + 1)
+    with kind(opened, dp_rank, dp_size, micro_batch, accumulation, steps_ahead=steps_ahead, threads=threads) as loader:
+        found = {"plan_hash": opened.plan_hash, **measure(loader, share, steps, rounds, threads)}
+    if step_seconds is not None:
+        found = headroom(found, step_seconds)
+    print_json(found) if as_json else print_supply(found)
+
+
 def replay(
     plan: PlanFile,
     run_log: Annotated[Path, typer.Argument(metavar="RUN_LOG", help="The run log.")],

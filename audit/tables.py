@@ -7,6 +7,7 @@ import typer
 
 from .console import print_table
 from .preview import printable
+from .supply import BESIDE, COLD, WARM
 
 MOST = 40
 
@@ -125,3 +126,34 @@ def print_where(found: dict[str, Any]) -> None:
     if "consumed" in found:
         seen = sum(position["seen"] for position in positions)
         typer.echo(f"at consumed = {found['consumed']}, {seen} were seen and {len(positions) - seen} will be")
+
+
+def print_supply(found: dict[str, Any]) -> None:
+    """Print how fast batches come, beside what the machine gives, and what that means for the training."""
+    named = [(name, found[key]) for name, key in ((COLD, "cold"), (WARM, "warm")) if found[key]]
+    print_table(
+        f"a rank's {found['tokens_per_step']:,} tokens a step, medians of {found['rounds']} x {found['steps']} steps",
+        ["batches", "M tokens/s", "beside", "M tokens/s", "ratio", "+-"],
+        [
+            [
+                name,
+                f"{supply['tokens_per_second'] / 1e6:.1f}",
+                BESIDE[name],
+                f"{supply['beside_tokens_per_second'] / 1e6:.1f}",
+                f"{supply['ratio']:.2f}",
+                f"{supply['spread']:.2f}",
+            ]
+            for name, supply in named
+        ],
+    )
+    if found["cold"] is None:
+        typer.echo("the system keeps the corpora in memory although it was asked to forget them: nothing is said of a cold cache")
+    else:
+        typer.echo(f"the first batch is there {found['cold']['seconds_to_first_batch'] * 1e3:.1f} ms after a resume, from a cold cache")
+    for name, supply in named:
+        if "step_seconds" not in found:
+            typer.echo(f"{name}: a step of {supply['seconds_per_step'] * 1e3:.2f} ms or more need not wait; give --step-seconds for yours")
+        elif supply["headroom"] >= 1:
+            typer.echo(f"{name}: {supply['headroom']:.1f} times what steps of {found['step_seconds']:g} s take")
+        else:
+            typer.echo(f"{name}: {supply['headroom']:.0%} of what steps of {found['step_seconds']:g} s take: the training would wait")

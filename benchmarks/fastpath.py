@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from interleaved import ratio, seconds
 from rich.console import Console
 from rich.table import Table
 from torch.utils.data import DataLoader, Dataset
 
+from fivepoint.audit.interleaved import ratio, seconds
 from fivepoint.corpus.write import CorpusWriter
 from fivepoint.fastpath import _C, Loader
 from fivepoint.fastpath.native import reader as open_reader

@@ -25,7 +25,7 @@ def test_the_examples_run(tmp_path):
     (run,) = re.findall(r"^```toml\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "run.toml").write_text(run)
     examples = re.findall(r"^\$ fivepoint (.+)$", TEXT, flags=re.MULTILINE)
-    assert len(examples) == 13
+    assert len(examples) == 14
     for example in examples:
         done = process(*shlex.split(example), cwd=tmp_path)
         assert done.returncode == 0, f"fivepoint {example}: {done.stderr}"

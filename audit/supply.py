@@ -1,0 +1,197 @@
+"""How fast one rank's batches come on this machine, beside what its disk and its memory can do (C5.1, C5.4)."""
+
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..errors import RangeError
+from ..reference import partition
+from ..reference.batch import open_corpora
+from ..reference.corpus import Array, CorpusReader
+from ..reference.loader import Loader
+from ..reference.plan import Plan
+from .interleaved import ratio, seconds
+from .serve import state_at
+
+COLD, WARM, PREAD, COPY = "from a cold cache", "from a warm cache", "Python threads that only read", "a copy in memory"
+BESIDE = {COLD: PREAD, WARM: COPY}
+"""What each is set beside: the same bytes read from the same cold files and thrown away; as many as the batches hold, copied once."""
+
+
+BLOCK = 1 << 22
+"""Numbers of int64 that are copied at once: 32 MiB, which no cache holds."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Bytes of a file."""
+
+    path: Path
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one rank is served in a run of `batch_size` samples a step, where the plan does not say how many."""
+
+    plan: Plan
+    dp_rank: int
+    dp_size: int
+    batch_size: int
+
+    @property
+    def sizes(self) -> partition.BatchSizes:
+        """The batch sizes of the run."""
+        return self.plan.batch_sizes or [(0, self.batch_size)]
+
+    def starts(self, steps: int, count: int) -> list[int]:
+        """Return `count` positions, evenly over the run, from which `steps` steps are served that share none; raises RangeError."""
+        total, _ = partition.step_count(self.sizes, self.plan.length)
+        if total < count * steps:
+            raise RangeError(
+                f"expected a run of at least {count} x {steps} steps, one of them to warm up, found {total}; "
+                "ask for fewer --steps or --rounds"
+            )
+        return [partition.position_after(self.sizes, number * total // count) for number in range(count)]
+
+    def positions(self, start: int, steps: int) -> list[int]:
+        """Return the positions that this rank serves in `steps` steps from `start` on."""
+        served = islice(partition.steps_from(self.sizes, self.plan.length, start), steps)
+        return [at for first, size in served for at in partition.rank_positions(first, size, self.dp_size, self.dp_rank)]
+
+
+def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int) -> dict[str, Any]:
+    """Return a rank's supply in tokens a second, cold and warm, beside what the machine gives: medians of `rounds`, measured in turn.
+
+    A measurement begins with `load_state_dict` and ends when `steps` steps were taken and committed. "cold" is None where the system does
+    not forget files that it is asked to forget, as with some network file systems. Raises RangeError for a run that is too short.
+    """
+    plan = share.plan
+    starts = share.starts(steps, rounds + 1)
+    states = [state_at(plan, start, share.batch_size) for start in starts]
+    served = [share.positions(start, steps) for start in starts]
+    readers = open_corpora(plan)
+    wanted = [list(extents(plan, readers, positions)) for positions in served]
+    files = sorted({extent.path for each in wanted for extent in each})
+    tokens = [len(positions) * plan.phases[0].seq_len for positions in served]
+    first_batch: list[float] = []
+    cold: list[bool] = []
+    memory = np.ones((2, BLOCK), np.int64)
+    # Each round has a stretch of the run of its own, which its four ways take one after the other.
+    turns = (number for number in range(len(starts)) for _ in range(4))
+
+    def serve(number: int) -> None:
+        begun = time.perf_counter()
+        loader.load_state_dict(states[number])
+        for step in islice(loader, steps):
+            for _ in step:
+                if len(first_batch) == len(cold):
+                    first_batch.append(time.perf_counter() - begun)
+            loader.commit()
+
+    def from_cold() -> None:
+        number, before = next(turns), _from_disk()
+        serve(number)
+        cold.append(2 * (_from_disk() - before) >= sum(extent.length for extent in wanted[number]))
+
+    found = seconds(
+        {
+            "forget": lambda: _forget(files),
+            PREAD: lambda: _pread(wanted[next(turns)], threads),
+            "forget again": lambda: _forget(files),
+            COLD: from_cold,
+            WARM: lambda: serve(next(turns)),
+            COPY: lambda: _copy(memory, 2 * tokens[next(turns)]),
+        },
+        rounds,
+    )
+    rates = {name: [count / took for count, took in zip(tokens[1:], times, strict=True)] for name, times in found.items()}
+    supplies = {}
+    for name, other in BESIDE.items():
+        times, spread = ratio(found, name, other)
+        supplies[name] = {
+            "tokens_per_second": median(rates[name]),
+            "seconds_per_step": median(found[name]) / steps,
+            "beside_tokens_per_second": median(rates[other]),
+            "ratio": times,
+            "spread": spread,
+        }
+    forgot = all(cold)
+    return {
+        "steps": steps,
+        "rounds": rounds,
+        "tokens_per_step": tokens[0] // steps,
+        "cold": supplies[COLD] | {"seconds_to_first_batch": median(first_batch[1:])} if forgot else None,
+        "warm": supplies[WARM],
+    }
+
+
+def headroom(found: dict[str, Any], step_seconds: float) -> dict[str, Any]:
+    """Return what `measure` found with the demand of steps that take so long, and how many times as much each supply gives (C5.4)."""
+    supplies = {
+        name: found[name] and found[name] | {"headroom": step_seconds / found[name]["seconds_per_step"]} for name in ("cold", "warm")
+    }
+    return {**found, "step_seconds": step_seconds, "demand_tokens_per_second": found["tokens_per_step"] / step_seconds, **supplies}
+
+
+def _forget(files: list[Path]) -> None:
+    """Ask the system to keep nothing of files in memory."""
+    for path in files:
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def _pread(extents: list[Extent], threads: int) -> None:
+    descriptors = {path: os.open(path, os.O_RDONLY) for path in {extent.path for extent in extents}}
+    try:
+        for descriptor in descriptors.values():
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in pool.map(lambda extent: len(os.pread(descriptors[extent.path], extent.length, extent.offset)), extents):
+                pass
+    finally:
+        for descriptor in descriptors.values():
+            os.close(descriptor)
+
+
+def _copy(memory: Array, count: int) -> None:
+    """Copy `count` numbers of int64: as many as inputs and targets of a stretch have."""
+    for begun in range(0, count, BLOCK):
+        here, there = memory[:, : min(BLOCK, count - begun)]
+        np.copyto(there, here)
+
+
+def extents(plan: Plan, readers: Mapping[tuple[str, str], CorpusReader], positions: list[int]) -> Iterator[Extent]:
+    """Yield the bytes of shards that hold the windows at some positions, l + 1 tokens each."""
+    firsts = {key: [0, *accumulate(shard.tokens for shard in reader.manifest.shards)] for key, reader in readers.items()}
+    for position in positions:
+        sample = plan.resolve(position)
+        for span in sample.spans:
+            key = sample.source, span.corpus
+            yield from _within(readers[key], firsts[key], span.first, span.length)
+
+
+def _within(reader: CorpusReader, firsts: list[int], first: int, length: int) -> Iterator[Extent]:
+    """Yield the bytes of `length` tokens of a corpus whose shards begin at `firsts`."""
+    size, at = reader.manifest.token_dtype.itemsize, bisect_right(firsts, first) - 1
+    while length:
+        taken = min(length, firsts[at + 1] - first)
+        if taken:
+            yield Extent(reader.folder / reader.manifest.shards[at].file, (first - firsts[at]) * size, taken * size)
+        first, length, at = first + taken, length - taken, at + 1
+
+
+def _from_disk() -> int:
+    """Return the bytes that this process has had fetched from a disk."""
+    return int(dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())["read_bytes"])
