@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size conform matrix lint vectors clean
+.PHONY: help setup demo test test-fast test-long test-size conform matrix bench bench-gate lint vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -37,6 +37,12 @@ test-size: .venv/native ## prepare's peak memory on 3 GB of JSONL and on a docum
 matrix: .venv/native ## run the checks on every broken loader, and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
 	.venv/bin/fivepoint conform --matrix
 
+bench: .venv/native ## the native loader beside numpy, torch and the machine, as table and plot: ten minutes of a quiet machine ## make bench ARGS="--folder /mnt/nvme"
+	.venv/bin/python benchmarks/fastpath.py --plot bench.png --json bench.json $(ARGS)
+
+bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, and fail where one fell by more than noise ## make bench-gate
+	.venv/bin/python benchmarks/gate.py $(ARGS)
+
 lint: .venv/native | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check
 	$(RUN) ruff format --check
@@ -48,7 +54,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # the native part, compiled again where csrc/ changed since it was installed; the installation itself has just compiled it

@@ -1,0 +1,73 @@
+"""The benchmark runs whole, small; its plot can be read back as an image; the gate tells a fall from noise."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+pytest.importorskip("torch")
+pytestmark = [pytest.mark.checkout, pytest.mark.torch]
+SMALL = ["--rounds", "2", "--megatokens", "1", "--steps", "200"]
+
+
+def gate(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, ROOT / "benchmarks" / "gate.py", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory) -> list[dict]:
+    folder = tmp_path_factory.mktemp("bench")
+    command = [sys.executable, ROOT / "benchmarks" / "fastpath.py", *SMALL, "--json", folder / "rows.json"]
+    done = subprocess.run([*command, "--plot", folder / "plot.png"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "torch DataLoader at its best" in done.stdout
+    from PIL import Image
+
+    with Image.open(folder / "plot.png") as picture:
+        assert min(picture.size) > 300 and len(set(picture.convert("L").getdata())) > 10
+    return json.loads((folder / "rows.json").read_text())
+
+
+@pytest.mark.slow
+def test_every_comparison_is_measured(rows):
+    assert len({(row["what"], row["against"]) for row in rows}) == len(rows) == 17
+    assert all(row["times"] > 0 and row["spread"] >= 0 for row in rows)
+
+
+@pytest.mark.slow
+def test_the_gate_holds_for_what_is_expected_and_names_what_fell(rows, tmp_path):
+    # So small a run is all noise: what it found is expected with the widest noise, but of two rows, of which one cannot be reached.
+    expected = {f"{row['what']} / {row['against']}": {"times": row["times"], "noise": row["times"]} for row in rows}
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(json.dumps({"rows": expected}))
+    held = gate("--baseline", baseline, *SMALL)
+    assert held.returncode == 0 and held.stdout == "17 rows, 0 fell by more than noise\n", held.stdout + held.stderr
+    (fallen, *_) = expected
+    expected[fallen] = {"times": 10_000.0, "noise": 1.0}
+    baseline.write_text(json.dumps({"rows": expected}))
+    fell = gate("--baseline", baseline, *SMALL)
+    assert fell.returncode == 1 and f"{fallen}: expected 10000.00 +- 1.00" in fell.stdout and "17 rows, 1 fell" in fell.stdout
+
+
+def test_noise_is_how_far_the_farthest_run_was():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        from gate import fallen, recorded
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    baseline = recorded([{"a / b": {"times": times}} for times in (2.0, 2.5, 2.1)])["rows"]
+    assert baseline == {"a / b": {"times": 2.1, "noise": 0.4}}
+    assert fallen(baseline, {"a / b": {"times": 1.61, "spread": 0.1}}) == {}
+    assert fallen(baseline, {"a / b": {"times": 1.59, "spread": 0.1}}) == {"a / b": "expected 2.10 +- 0.40, found 1.59 +- 0.10"}
+    assert "not in the baseline" in fallen({}, {"a / b": {"times": 3.0, "spread": 0.0}})["a / b"]
+    assert "not measured" in fallen(baseline, {})["a / b"]
+
+
+def test_without_a_baseline_or_with_too_few_runs_it_says_what_to_do(tmp_path: Path):
+    missing = gate("--baseline", tmp_path / "none.json")
+    assert missing.returncode == 2 and "record one with --record 5" in missing.stderr
+    assert "at least 3 runs" in gate("--record", 2).stderr
