@@ -66,7 +66,7 @@ class Apart(Driver):
 class EveryRankReadsTheSameApart(Apart):
     """Forgets its rank."""
 
-    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C4.3", "C4.4")
+    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C4.3", "C4.4", "C4.9")
 
     def first(self) -> int:
         """Return the first position of the step."""
