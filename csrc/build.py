@@ -28,18 +28,33 @@ class BuildNative(build_ext):
 
 def build_tests(folder, sanitizer):
     """Build the C++ tests with a sanitizer ("address,undefined", "thread") in `folder`, and return the program."""
-    here = Path(__file__).resolve().parent
-    sources = sorted(source for source in [*here.glob("*.cpp"), *here.glob("tests/*.cpp")] if source.name != "module.cpp")
     flags = ["-g", "-O1", "-UNDEBUG", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-    program = Path(folder) / "tests"
-    (Path(folder) / "build.ninja").write_text(recipe(sources, program, flags, [f"-fsanitize={sanitizer}"], shared=False))
+    return build_program(folder, ["main.cpp", "*_test.cpp"], flags, [f"-fsanitize={sanitizer}"])
+
+
+def build_program(folder, mains, compile_flags=(), link_flags=(), compiler=None):
+    """Build csrc, without what Python sees of it, and the files of csrc/tests that `mains` name; return the program."""
+    here = Path(__file__).resolve().parent
+    sources = [source for source in here.glob("*.cpp") if source.name != "module.cpp"]
+    sources += [source for main in mains for source in (here / "tests").glob(main)]
+    program = Path(folder) / "program"
+    (Path(folder) / "build.ninja").write_text(recipe(sorted(sources), program, compile_flags, link_flags, shared=False, compiler=compiler))
     subprocess.run([_ninja(), "-C", folder, "-v"], check=True, capture_output=True, text=True)
     return program
 
 
-def recipe(sources, target, compile_flags=(), link_flags=(), shared=True):
+def build_module(folder, compile_flags=(), compiler=None):
+    """Build the extension by another compiler; return it."""
+    module = Path(folder) / "_C.so"
+    sources = sorted(Path(__file__).resolve().parent.glob("*.cpp"))
+    (Path(folder) / "build.ninja").write_text(recipe(sources, module, compile_flags, compiler=compiler))
+    subprocess.run([_ninja(), "-C", folder, "-v"], check=True, capture_output=True, text=True)
+    return module
+
+
+def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None):
     """Return the text of a build.ninja that makes the module `target`, or a program."""
-    compiler = sysconfig.get_config_var("CXX") or "c++"
+    compiler = compiler or sysconfig.get_config_var("CXX") or "c++"
     headers = [pybind11.get_include(), sysconfig.get_path("include")]
     flags = [*FLAGS, *(f"-isystem{header}" for header in headers), *compile_flags]
     lines = [
