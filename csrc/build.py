@@ -43,11 +43,11 @@ def build_program(folder, mains, compile_flags=(), link_flags=(), compiler=None)
     return program
 
 
-def build_module(folder, compile_flags=(), compiler=None):
-    """Build the extension by another compiler; return it."""
+def build_module(folder, compile_flags=(), link_flags=(), compiler=None):
+    """Build the extension in another way than `make setup` does; return it."""
     module = Path(folder) / "_C.so"
     sources = sorted(Path(__file__).resolve().parent.glob("*.cpp"))
-    (Path(folder) / "build.ninja").write_text(recipe(sources, module, compile_flags, compiler=compiler))
+    (Path(folder) / "build.ninja").write_text(recipe(sources, module, compile_flags, link_flags, compiler=compiler))
     subprocess.run([_ninja(), "-C", folder, "-v"], check=True, capture_output=True, text=True)
     return module
 

@@ -71,7 +71,7 @@ def test_the_extension_compiles_for_aarch64(tmp_path):
     beside = tmp_path / "include" / "aarch64-linux-gnu" / configured.parent.name
     beside.mkdir(parents=True)
     (beside / "pyconfig.h").symlink_to(own if own.exists() else configured)
-    assert elf_machine(recipe().build_module(tmp_path, [f"-I{tmp_path / 'include'}", "-O1"], machine.compiler)) == machine.elf
+    assert elf_machine(recipe().build_module(tmp_path, [f"-I{tmp_path / 'include'}", "-O1"], compiler=machine.compiler)) == machine.elf
 
 
 def elf_machine(path: Path) -> int:
