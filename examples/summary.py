@@ -9,6 +9,7 @@ from typing import Any
 from console import WIDTH
 from settings import FAULTS, VOCABULARY
 
+from fivepoint.corpus.tokenizer import EOD_NAMES
 from fivepoint.reference.admission import epochs
 from fivepoint.reference.plan import Plan
 
@@ -62,8 +63,8 @@ def origin(out: Path, document: dict[str, Any]) -> str:
     """Return the file that a replayed document came from; raises ValueError where the replayed text is not in it."""
     source = document["source"]
     found = json.loads(kept_lines(out, source)[document["document"]])
-    # A window may begin or end inside a character, which a preview shows as U+FFFD.
-    if document["preview"]["text"].strip("\ufffd") not in found["text"]:
+    # A window may begin or end inside a character, which a preview shows as U+FFFD, and end with the token that ends a document.
+    if document["preview"]["text"].removesuffix(EOD_NAMES[0]).strip("\ufffd") not in found["text"]:
         raise ValueError(f"expected document {document['document']} of {source}, {found['from']}, to hold {document['preview']['text']!r}")
     return str(found["from"])
 

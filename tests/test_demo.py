@@ -83,3 +83,20 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     assert done.returncode == 1 and "expected" in done.stderr and "found other files" in done.stderr, done.stderr
     assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("text", ["the target.'\n<|endoftext|>", "\ufffdlong the", "path to \ufffd"])
+def test_a_preview_is_found_in_its_text_also_where_a_window_cuts_it(tmp_path, text):
+    script = """if True:
+        import json, sys, summary
+        summary.kept_lines = lambda out, source: [sys.argv[1].encode()]
+        summary.origin(None, json.loads(sys.argv[2]))
+    """
+    line = json.dumps({"text": "along the path to the target.'\n", "from": "a.py"})
+
+    def found(preview: str) -> int:
+        document = json.dumps({"source": "a", "document": 0, "preview": {"text": preview}})
+        return subprocess.run([sys.executable, "-c", script, line, document], cwd=EXAMPLES, capture_output=True).returncode
+
+    assert found(text) == 0
+    assert found("another text") == 1
