@@ -37,7 +37,7 @@ test-size: .venv/native ## prepare's peak memory on 3 GB of JSONL and on a docum
 matrix: .venv/native ## run the checks on every broken loader, and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
 	.venv/bin/fivepoint conform --matrix
 
-bench: .venv/native ## the native loader beside numpy, torch and the machine, as table and plot: ten minutes of a quiet machine ## make bench ARGS="--folder /mnt/nvme"
+bench: .venv/native ## the native loader beside numpy, torch and the machine, as table and plot, on a quiet machine ## make bench ARGS="--folder /mnt/nvme"
 	.venv/bin/python benchmarks/fastpath.py --plot bench.png --json bench.json $(ARGS)
 
 bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, and fail where one fell by more than noise ## make bench-gate

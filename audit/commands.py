@@ -204,10 +204,8 @@ def bench(
     from .tables import print_supply
 
     opened = Plan.load(plan)
-    Layout.of(opened, dp_size, micro_batch, accumulation)
+    share = Share(Layout.of(opened, dp_size, micro_batch, accumulation), dp_rank)
     kind: Any = loader_class("fastpath")
-    share = Share(opened, dp_rank, dp_size, dp_size * micro_batch * (accumulation or 1))
-    share.starts(steps, rounds + 1)
     with kind(opened, dp_rank, dp_size, micro_batch, accumulation, steps_ahead=steps_ahead, threads=threads) as loader:
         found = {"plan_hash": opened.plan_hash, **measure(loader, share, steps, rounds, threads)}
     if step_seconds is not None:

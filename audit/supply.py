@@ -2,17 +2,17 @@
 
 import os
 import time
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from ..conformance.doors import procfs
 from ..errors import RangeError
 from ..reference import partition
 from ..reference.batch import open_corpora
@@ -20,12 +20,12 @@ from ..reference.corpus import Array, CorpusReader
 from ..reference.loader import Loader
 from ..reference.plan import Plan
 from .interleaved import ratio, seconds
+from .layout import Layout
 from .serve import state_at
 
 COLD, WARM, PREAD, COPY = "from a cold cache", "from a warm cache", "Python threads that only read", "a copy in memory"
 BESIDE = {COLD: PREAD, WARM: COPY}
 """What each is set beside: the same bytes read from the same cold files and thrown away; as many as the batches hold, copied once."""
-
 
 BLOCK = 1 << 22
 """Numbers of int64 that are copied at once: 32 MiB, which no cache holds."""
@@ -42,32 +42,26 @@ class Extent:
 
 @dataclass(frozen=True)
 class Share:
-    """What one rank is served in a run of `batch_size` samples a step, where the plan does not say how many."""
+    """What one rank of a layout is served."""
 
-    plan: Plan
+    layout: Layout
     dp_rank: int
-    dp_size: int
-    batch_size: int
-
-    @property
-    def sizes(self) -> partition.BatchSizes:
-        """The batch sizes of the run."""
-        return self.plan.batch_sizes or [(0, self.batch_size)]
 
     def starts(self, steps: int, count: int) -> list[int]:
         """Return `count` positions, evenly over the run, from which `steps` steps are served that share none; raises RangeError."""
-        total, _ = partition.step_count(self.sizes, self.plan.length)
+        sizes = self.layout.batch_sizes
+        total, _ = partition.step_count(sizes, self.layout.length)
         if total < count * steps:
             raise RangeError(
                 f"expected a run of at least {count} x {steps} steps, one of them to warm up, found {total}; "
                 "ask for fewer --steps or --rounds"
             )
-        return [partition.position_after(self.sizes, number * total // count) for number in range(count)]
+        return [partition.position_after(sizes, number * total // count) for number in range(count)]
 
     def positions(self, start: int, steps: int) -> list[int]:
         """Return the positions that this rank serves in `steps` steps from `start` on."""
-        served = islice(partition.steps_from(self.sizes, self.plan.length, start), steps)
-        return [at for first, size in served for at in partition.rank_positions(first, size, self.dp_size, self.dp_rank)]
+        served = islice(partition.steps_from(self.layout.batch_sizes, self.layout.length, start), steps)
+        return [at for first, size in served for at in partition.rank_positions(first, size, self.layout.dp_size or 1, self.dp_rank)]
 
 
 def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int) -> dict[str, Any]:
@@ -76,9 +70,9 @@ def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int)
     A measurement begins with `load_state_dict` and ends when `steps` steps were taken and committed. "cold" is None where the system does
     not forget files that it is asked to forget, as with some network file systems. Raises RangeError for a run that is too short.
     """
-    plan = share.plan
+    plan = loader.plan
     starts = share.starts(steps, rounds + 1)
-    states = [state_at(plan, start, share.batch_size) for start in starts]
+    states = [state_at(plan, start, loader.batch_size) for start in starts]
     served = [share.positions(start, steps) for start in starts]
     readers = open_corpora(plan)
     wanted = [list(extents(plan, readers, positions)) for positions in served]
@@ -90,25 +84,28 @@ def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int)
     # Each round has a stretch of the run of its own, which its four ways take one after the other.
     turns = (number for number in range(len(starts)) for _ in range(4))
 
-    def serve(number: int) -> None:
+    def serve(number: int) -> float:
+        """Serve a stretch; return the seconds until its first batch was there."""
         begun = time.perf_counter()
+        first = None
         loader.load_state_dict(states[number])
         for step in islice(loader, steps):
             for _ in step:
-                if len(first_batch) == len(cold):
-                    first_batch.append(time.perf_counter() - begun)
+                first = first or time.perf_counter() - begun
             loader.commit()
+        assert first is not None
+        return first
 
     def from_cold() -> None:
-        number, before = next(turns), _from_disk()
-        serve(number)
-        cold.append(2 * (_from_disk() - before) >= sum(extent.length for extent in wanted[number]))
+        number, before = next(turns), from_disk()
+        first_batch.append(serve(number))
+        cold.append(2 * (from_disk() - before) >= sum(extent.length for extent in wanted[number]))
 
     found = seconds(
         {
-            "forget": lambda: _forget(files),
-            PREAD: lambda: _pread(wanted[next(turns)], threads),
-            "forget again": lambda: _forget(files),
+            "forget": lambda: forget(files),
+            PREAD: lambda: pread(wanted[next(turns)], threads),
+            "forget again": lambda: forget(files),
             COLD: from_cold,
             WARM: lambda: serve(next(turns)),
             COPY: lambda: _copy(memory, 2 * tokens[next(turns)]),
@@ -144,7 +141,7 @@ def headroom(found: dict[str, Any], step_seconds: float) -> dict[str, Any]:
     return {**found, "step_seconds": step_seconds, "demand_tokens_per_second": found["tokens_per_step"] / step_seconds, **supplies}
 
 
-def _forget(files: list[Path]) -> None:
+def forget(files: Iterable[Path]) -> None:
     """Ask the system to keep nothing of files in memory."""
     for path in files:
         descriptor = os.open(path, os.O_RDONLY)
@@ -152,7 +149,8 @@ def _forget(files: list[Path]) -> None:
         os.close(descriptor)
 
 
-def _pread(extents: list[Extent], threads: int) -> None:
+def pread(extents: Sequence[Extent], threads: int) -> None:
+    """Read bytes, and throw them away, by so many threads."""
     descriptors = {path: os.open(path, os.O_RDONLY) for path in {extent.path for extent in extents}}
     try:
         for descriptor in descriptors.values():
@@ -172,26 +170,17 @@ def _copy(memory: Array, count: int) -> None:
         np.copyto(there, here)
 
 
-def extents(plan: Plan, readers: Mapping[tuple[str, str], CorpusReader], positions: list[int]) -> Iterator[Extent]:
+def extents(plan: Plan, readers: Mapping[tuple[str, str], CorpusReader], positions: Iterable[int]) -> Iterator[Extent]:
     """Yield the bytes of shards that hold the windows at some positions, l + 1 tokens each."""
-    firsts = {key: [0, *accumulate(shard.tokens for shard in reader.manifest.shards)] for key, reader in readers.items()}
     for position in positions:
         sample = plan.resolve(position)
         for span in sample.spans:
-            key = sample.source, span.corpus
-            yield from _within(readers[key], firsts[key], span.first, span.length)
+            reader = readers[sample.source, span.corpus]
+            size = reader.manifest.token_dtype.itemsize
+            for shard, begin, count in reader.pieces(span.first, span.length):
+                yield Extent(reader.folder / reader.manifest.shards[shard].file, begin * size, count * size)
 
 
-def _within(reader: CorpusReader, firsts: list[int], first: int, length: int) -> Iterator[Extent]:
-    """Yield the bytes of `length` tokens of a corpus whose shards begin at `firsts`."""
-    size, at = reader.manifest.token_dtype.itemsize, bisect_right(firsts, first) - 1
-    while length:
-        taken = min(length, firsts[at + 1] - first)
-        if taken:
-            yield Extent(reader.folder / reader.manifest.shards[at].file, (first - firsts[at]) * size, taken * size)
-        first, length, at = first + taken, length - taken, at + 1
-
-
-def _from_disk() -> int:
+def from_disk() -> int:
     """Return the bytes that this process has had fetched from a disk."""
-    return int(dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())["read_bytes"])
+    return procfs.bytes_read([os.getpid()])["read_bytes"]

@@ -10,13 +10,10 @@ pytest-benchmark is no help here: it times one way after the other, so that what
 
 import argparse
 import json
-import os
 import resource
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import cycle
 from pathlib import Path
@@ -30,6 +27,7 @@ from rich.table import Table
 from torch.utils.data import DataLoader, Dataset
 
 from fivepoint.audit.interleaved import ratio, seconds
+from fivepoint.audit.supply import Extent, forget, from_disk, pread
 from fivepoint.corpus.write import CorpusWriter
 from fivepoint.fastpath import _C, Loader
 from fivepoint.fastpath.native import reader as open_reader
@@ -206,16 +204,7 @@ def cold(folder: Path, rounds: int) -> Iterator[Row]:
     (shard,) = (folder / "uint32").glob("*.bin")
     first = open_resolver(plan).resolve(0, 4096)[:, 7] * 4
     useful = (SEQ_LEN + 1) * 4
-    begun = [0]
     amount: list[float] = []
-
-    def forget() -> None:
-        descriptor = os.open(shard, os.O_RDONLY)
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(descriptor)
-
-    def from_disk() -> int:
-        return int(dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())["read_bytes"])
 
     def ours() -> None:
         before = from_disk()
@@ -228,13 +217,9 @@ def cold(folder: Path, rounds: int) -> Iterator[Row]:
             amount.append((from_disk() - before) / (loader.rows_read * useful))
 
     def bare() -> None:
-        descriptor = os.open(shard, os.O_RDONLY)
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-        with ThreadPoolExecutor(16) as pool:
-            list(pool.map(lambda at: os.pread(descriptor, useful, at), first[begun[0] : begun[0] + 1024].tolist()))
-        os.close(descriptor)
+        pread([Extent(shard, at, useful) for at in first[:1024].tolist()], 16)
 
-    ways = {"forget": forget, "bare": bare, "forget again": forget, "ours": ours}
+    ways = {"forget": lambda: forget([shard]), "bare": bare, "forget again": lambda: forget([shard]), "ours": ours}
     found = seconds(ways, rounds, 1)
     per_byte = sorted(amount)[len(amount) // 2]
     yield Row("cold random reads", "16 threads of pread", *ratio(found, "ours", "bare"), 0.9, f"{per_byte:.2f} bytes read a useful byte")
@@ -275,7 +260,7 @@ def memory(folder: Path, steps: int) -> Iterator[Row]:
     yield Row(f"memory after {steps:,} steps", f"after {steps // 10:,}", early / (early + grown), 0.0, 0.99, f"{grown / 2**20:+.1f} MiB")
 
 
-def main() -> int:
+def main() -> None:
     """Print the table, and write and draw it where asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
@@ -307,8 +292,7 @@ def main() -> int:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     if options.plot:
         draw([asdict(row) for row in rows], options.plot)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

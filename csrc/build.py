@@ -8,6 +8,7 @@ from pathlib import Path
 import pybind11
 from setuptools.command.build_ext import build_ext
 
+HERE = Path(__file__).resolve().parent
 FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-pthread"]
 
 
@@ -34,22 +35,20 @@ def build_tests(folder, sanitizer):
 
 def build_program(folder, mains, compile_flags=(), link_flags=(), compiler=None):
     """Build csrc, without what Python sees of it, and the files of csrc/tests that `mains` name; return the program."""
-    here = Path(__file__).resolve().parent
-    sources = [source for source in here.glob("*.cpp") if source.name != "module.cpp"]
-    sources += [source for main in mains for source in (here / "tests").glob(main)]
-    program = Path(folder) / "program"
-    (Path(folder) / "build.ninja").write_text(recipe(sorted(sources), program, compile_flags, link_flags, shared=False, compiler=compiler))
-    subprocess.run([_ninja(), "-C", folder, "-v"], check=True, capture_output=True, text=True)
-    return program
+    sources = [source for source in HERE.glob("*.cpp") if source.name != "module.cpp"]
+    sources += [source for main in mains for source in (HERE / "tests").glob(main)]
+    return _built(Path(folder) / "program", sources, compile_flags, link_flags, shared=False, compiler=compiler)
 
 
 def build_module(folder, compile_flags=(), link_flags=(), compiler=None):
     """Build the extension in another way than `make setup` does; return it."""
-    module = Path(folder) / "_C.so"
-    sources = sorted(Path(__file__).resolve().parent.glob("*.cpp"))
-    (Path(folder) / "build.ninja").write_text(recipe(sources, module, compile_flags, link_flags, compiler=compiler))
-    subprocess.run([_ninja(), "-C", folder, "-v"], check=True, capture_output=True, text=True)
-    return module
+    return _built(Path(folder) / "_C.so", HERE.glob("*.cpp"), compile_flags, link_flags, compiler=compiler)
+
+
+def _built(target, sources, *flags, **how):
+    (target.parent / "build.ninja").write_text(recipe(sorted(sources), target, *flags, **how))
+    subprocess.run([_ninja(), "-C", target.parent, "-v"], check=True, capture_output=True, text=True)
+    return target
 
 
 def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None):

@@ -1,7 +1,7 @@
 """Reading a corpus: open it against the plan, then read any run of its tokens and the documents they lie in (F1; C3.6, D0.4, D0.5)."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -64,16 +64,19 @@ class CorpusReader:
         end = int(starts[k + 1]) if k + 1 < len(starts) else self.manifest.shards[shard].tokens
         return self._first_token[shard] + int(starts[k]), end - int(starts[k])
 
-    def _gather(self, first: int, length: int, read: Callable[[int, int, int], Array]) -> Array:
-        if not 0 <= first <= first + length <= self.manifest.tokens:
-            raise RangeError(f"expected tokens from 0 to {self.manifest.tokens} of {self.folder}, found {first} to {first + length}")
-        pieces = []
+    def pieces(self, first: int, length: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (number of the shard, first token within it, count) of each shard that holds tokens `first` to `first + length`."""
         shard = int(np.searchsorted(self._first_token, first, side="right")) - 1
         while length:
             begin = first - self._first_token[shard]
             count = min(length, self.manifest.shards[shard].tokens - begin)
-            pieces.append(read(shard, begin, count))
+            yield shard, begin, count
             first, length, shard = first + count, length - count, shard + 1
+
+    def _gather(self, first: int, length: int, read: Callable[[int, int, int], Array]) -> Array:
+        if not 0 <= first <= first + length <= self.manifest.tokens:
+            raise RangeError(f"expected tokens from 0 to {self.manifest.tokens} of {self.folder}, found {first} to {first + length}")
+        pieces = [read(*piece) for piece in self.pieces(first, length)]
         return np.concatenate(pieces).astype(np.int64) if pieces else np.empty(0, np.int64)
 
     def _shard_tokens(self, number: int, begin: int, count: int) -> Array:

@@ -6,6 +6,9 @@ from types import ModuleType
 
 from checkout import ROOT
 
+CASES = 14
+"""Test cases of csrc/tests."""
+
 
 def recipe(csrc: Path = ROOT / "csrc") -> ModuleType:
     """Return csrc/build.py, or that of a copy, which builds the copy."""

@@ -40,7 +40,7 @@ def test_every_comparison_is_measured(rows):
 
 @pytest.mark.slow
 def test_the_gate_holds_for_what_is_expected_and_names_what_fell(rows, tmp_path):
-    # So small a run is all noise: what it found is expected with the widest noise, but of two rows, of which one cannot be reached.
+    # So small a run is all noise: each row is allowed all of it, until one is expected to be what it cannot.
     expected = {f"{row['what']} / {row['against']}": {"times": row["times"], "noise": row["times"]} for row in rows}
     baseline = tmp_path / "baseline.json"
     baseline.write_text(json.dumps({"rows": expected}))

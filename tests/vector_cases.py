@@ -57,6 +57,12 @@ def results(of: str, case: Json) -> Json:
     return {name: value for name, value in case.items() if name not in (*INPUTS[of], "id", "comment")}
 
 
+def resolved(run: Plan, phase: int, source: int, corpus: int, epoch: int, offset: int, window: int, first: int) -> Json:
+    """Return a sample as the vectors write it, from what csrc says of it, which counts phases, sources and corpora."""
+    span = [run.sources[source].corpora[corpus].name, first, run.phases[phase].grid + 1]
+    return {"source": run.sources[source].name, "epoch": epoch, "offset": offset, "window": window, "part": 0, "spans": [span]}
+
+
 class Reference:
     """Recomputes cases with the reference; plans and corpora are read from files in `folder`."""
 

@@ -9,6 +9,7 @@ import pytest
 from runs import answer, fivepoint, prepare_run, process, refusal
 from scripted import built_shim
 
+from fivepoint.audit.layout import Layout
 from fivepoint.audit.supply import Share, extents
 from fivepoint.reference.batch import open_corpora
 from fivepoint.reference.plan import Plan
@@ -57,7 +58,7 @@ def test_memory_is_not_called_a_cold_disk(folder):
 def test_what_only_reads_reads_the_bytes_of_the_windows(folder):
     plan = Plan.load(folder / "plan.json")
     readers = open_corpora(plan)
-    share = Share(plan, 1, 3, 12)
+    share = Share(Layout.of(plan, 3, 4), 1)
     positions = share.positions(24, 17)
     assert positions == [24 + 12 * step + 4 + row for step in range(17) for row in range(4)]
     crossed = 0
@@ -73,7 +74,7 @@ def test_what_only_reads_reads_the_bytes_of_the_windows(folder):
 
 
 def test_rounds_share_no_step(folder):
-    share = Share(Plan.load(folder / "plan.json"), 0, 1, 12)
+    share = Share(Layout.of(Plan.load(folder / "plan.json"), 1, 12), 0)
     served = [position for start in share.starts(4, 4) for position in share.positions(start, 4)]
     assert len(set(served)) == 4 * 4 * 12
 

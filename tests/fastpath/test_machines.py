@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from built import recipe
+from built import CASES, recipe
 from corpora import Serial, write_corpus
-from vector_cases import Json, Reference, cases, results
+from vector_cases import Json, Reference, cases, resolved, results
 
 from fivepoint.reference.corpus import CorpusReader
 from fivepoint.reference.mixing import word
@@ -60,7 +60,7 @@ def test_the_unit_tests_pass(machine, tmp_path):
     tests = recipe().build_program(tmp_path, ["main.cpp", "*_test.cpp"], flags, ["-static"], machine.compiler)
     assert elf_machine(tests) == machine.elf
     done = subprocess.run([*machine.emulator, tests], capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0 and "14 passed" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.returncode == 0 and f"{CASES} passed" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
 
 
 def test_the_extension_compiles_for_aarch64(tmp_path):
@@ -114,9 +114,7 @@ class Emulated(Reference):
         found = []
         for at in range(0, len(numbers), 8):
             phase, source, corpus, _, epoch, offset, window, first = numbers[at : at + 8]
-            span = [run.sources[source].corpora[corpus].name, first, run.phases[phase].grid + 1]
-            name = run.sources[source].name
-            found.append({"source": name, "epoch": epoch, "offset": offset, "window": window, "part": 0, "spans": [span]})
+            found.append(resolved(run, phase, source, corpus, epoch, offset, window, first))
         return {"samples": found}
 
     skips = resolve

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from corpora import Serial, write_corpus
-from vector_cases import INPUTS, Json, Reference, cases, inputs, results
+from vector_cases import INPUTS, Json, Reference, cases, inputs, resolved, results
 
 from fivepoint.errors import FivepointError
 from fivepoint.reference.corpus import CorpusReader
@@ -51,9 +51,7 @@ class Native(Reference):
             phase, source, corpus, draw, epoch, offset, window, first = resolver.resolve(position, 1)[0].tolist()
             known = run.resolve(position)
             assert (phase, draw) == (known.phase, known.draw)
-            span = [run.sources[source].corpora[corpus].name, first, run.phases[phase].grid + 1]
-            name = run.sources[source].name
-            found.append({"source": name, "epoch": epoch, "offset": offset, "window": window, "part": 0, "spans": [span]})
+            found.append(resolved(run, phase, source, corpus, epoch, offset, window, first))
         return {"samples": found}
 
     skips = resolve

@@ -4,10 +4,9 @@ import shutil
 import subprocess
 
 import pytest
-from built import recipe
+from built import CASES, recipe
 
 pytestmark = [pytest.mark.checkout, pytest.mark.slow]
-CASES = 14
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
