@@ -88,9 +88,8 @@ class Destination:
     def __init__(self, rows: int) -> None:
         """Make and touch them."""
         self.inputs, self.targets = (torch.ones(rows, SEQ_LEN, dtype=torch.int64) for _ in range(2))
-        self.sources, self.windows = (torch.zeros(rows, dtype=torch.int64) for _ in range(2))
-        addresses = [each.data_ptr() for each in (self.inputs, self.targets, self.sources, self.windows)]
-        self.memory = _C.Memory(*addresses, 0, 0, 0, False)
+        numbers = self.numbers = torch.zeros(3, rows, dtype=torch.int64)
+        self.memory = _C.Memory([self.inputs.data_ptr(), self.targets.data_ptr(), *(each.data_ptr() for each in numbers), 0, 0, 0], False)
 
 
 def positions(rows: int, length: int) -> Iterator[list[int]]:

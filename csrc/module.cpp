@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
+#include <exception>
 #include <string>
 
 #include "blend.h"
@@ -99,61 +101,69 @@ py::array pooled(std::shared_ptr<MemoryPool> pool, const std::vector<py::ssize_t
 }
 
 struct Memory {
-  std::uintptr_t inputs, targets, sources, windows, document_ids, position_ids, loss_mask;
+  std::uintptr_t inputs, targets, positions, sources, windows, document_ids, position_ids, loss_mask;
   bool cu_seqlens;
-};
-
-template <typename Fill>
-py::object with_bounds(const Memory& memory, Fill fill) {
   std::vector<std::int32_t> bounds;
-  const BatchMemory batch{at<std::int64_t>(memory.inputs),       at<std::int64_t>(memory.targets),
-                          at<std::int64_t>(memory.sources),      at<std::int64_t>(memory.windows),
-                          at<std::int64_t>(memory.document_ids), at<std::int64_t>(memory.position_ids),
-                          at<bool>(memory.loss_mask),            memory.cu_seqlens ? &bounds : nullptr};
-  {
-    const py::gil_scoped_release released;
-    fill(batch);
+
+  BatchMemory batch() {
+    bounds.clear();
+    return {at<std::int64_t>(inputs),       at<std::int64_t>(targets),     at<std::int64_t>(positions),
+            at<std::int64_t>(sources),      at<std::int64_t>(windows),     at<std::int64_t>(document_ids),
+            at<std::int64_t>(position_ids), at<bool>(loss_mask),           cu_seqlens ? &bounds : nullptr};
   }
-  if (!memory.cu_seqlens) return py::none();
-  return py::array_t<std::int32_t>(static_cast<py::ssize_t>(bounds.size()), bounds.data());
-}
+};
 
 // Reads `count` rows by `read(rows, first, how many)` in this thread, and writes them as a batch: a few at a time, so that what was read
 // is still in the cache when it is widened.
 template <typename Read>
-py::object read_here(const Reader& reader, std::size_t count, const Memory& memory, Read read) {
-  return with_bounds(memory, [&](const BatchMemory& batch) {
-    const auto of = static_cast<std::int64_t>(count);
-    const std::int64_t block = std::clamp<std::int64_t>(kBlockBytes / reader.row_bytes(), 1, std::max<std::int64_t>(1, of));
-    std::vector<char> data(static_cast<std::size_t>(block * reader.row_bytes()));
-    Rows rows;
-    rows.data = data.data();
-    rows.resize(static_cast<std::size_t>(block), reader.with_documents());
-    for (std::int64_t at = 0; at < of; at += block) {
-      const std::int64_t here = std::min(block, of - at);
-      read(rows, at, here);
-      reader.widen(rows, 0, here, batch, at, of);
-    }
-  });
+void read_here(const Reader& reader, std::size_t count, Memory& memory, Read read) {
+  const py::gil_scoped_release released;
+  const BatchMemory batch = memory.batch();
+  const auto of = static_cast<std::int64_t>(count);
+  const std::int64_t block = std::clamp<std::int64_t>(kBlockBytes / reader.row_bytes(), 1, std::max<std::int64_t>(1, of));
+  std::vector<char> data(static_cast<std::size_t>(block * reader.row_bytes()));
+  Rows rows;
+  rows.data = data.data();
+  rows.resize(static_cast<std::size_t>(block), reader.with_documents());
+  for (std::int64_t at = 0; at < of; at += block) {
+    const std::int64_t here = std::min(block, of - at);
+    read(rows, at, here);
+    reader.widen(rows, 0, here, batch, at, of);
+  }
 }
 
-py::object read_positions(const Reader& reader, const std::vector<std::int64_t>& positions, const Memory& memory) {
+void read_positions(const Reader& reader, const std::vector<std::int64_t>& positions, Memory& memory) {
   Resolver::Scratch scratch;
-  return read_here(reader, positions.size(), memory, [&](Rows& rows, std::int64_t at, std::int64_t count) {
+  read_here(reader, positions.size(), memory, [&](Rows& rows, std::int64_t at, std::int64_t count) {
     for (std::int64_t row = 0; row < count; ++row) reader.read(positions[static_cast<std::size_t>(at + row)], 1, rows, row, scratch);
   });
 }
 
 using Place = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // source, corpus, first token
 
-py::object read_places(const Reader& reader, const std::vector<Place>& places, const Memory& memory) {
-  return read_here(reader, places.size(), memory, [&](Rows& rows, std::int64_t at, std::int64_t count) {
+void read_places(const Reader& reader, const std::vector<Place>& places, Memory& memory) {
+  read_here(reader, places.size(), memory, [&](Rows& rows, std::int64_t at, std::int64_t count) {
     for (std::int64_t row = 0; row < count; ++row) {
       Sample& sample = rows.samples[static_cast<std::size_t>(row)];
+      sample.position = at + row;
       std::tie(sample.source, sample.corpus, sample.first) = places[static_cast<std::size_t>(at + row)];
     }
-    reader.load(rows, 0, count, -1);
+    reader.load(rows, 0, count);
   });
+}
+
+// Readers and loaders refuse in the exceptions that the face has anyway.
+void translate(std::exception_ptr thrown) {
+  const auto raise = [](const char* kind, const std::exception& reason) {
+    py::set_error(py::module_::import("fivepoint.errors").attr(kind), reason.what());
+  };
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const ReadError& reason) {
+    raise("CorpusError", reason);
+  } catch (const MisuseError& reason) {
+    raise("UsageError", reason);
+  }
 }
 
 }  // namespace
@@ -164,8 +174,7 @@ PYBIND11_MODULE(_C, m) {
   using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
   m.doc() = "The native part of the loader; fivepoint.fastpath is its face.";
-  py::register_exception<ReadError>(m, "ReadError", PyExc_RuntimeError);
-  py::register_exception<MisuseError>(m, "MisuseError", PyExc_RuntimeError);
+  py::register_local_exception_translator(&translate);
 
   py::class_<Permutation>(m, "Permutation")
       .def(py::init(&make_permutation), py::arg("n"), py::arg("seed"), py::arg("words"))
@@ -207,9 +216,13 @@ PYBIND11_MODULE(_C, m) {
       .def("take", &pooled, py::arg("shape"), py::arg("is_bool") = false);
 
   py::class_<Memory>(m, "Memory")
-      .def(py::init<std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, bool>(),
-           py::arg("inputs"), py::arg("targets"), py::arg("sources"), py::arg("windows"), py::arg("document_ids"), py::arg("position_ids"),
-           py::arg("loss_mask"), py::arg("cu_seqlens"));
+      .def(py::init([](const std::array<std::uintptr_t, 8>& to, bool cu_seqlens) {
+             return Memory{to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7], cu_seqlens, {}};
+           }),
+           py::arg("addresses"), py::arg("cu_seqlens"))
+      .def_property_readonly("bounds", [](const Memory& self) {
+        return py::array_t<std::int32_t>(static_cast<py::ssize_t>(self.bounds.size()), self.bounds.data());
+      });
 
   py::class_<Reader, std::shared_ptr<Reader>>(m, "Reader")
       .def(py::init([](std::shared_ptr<Resolver> resolver, const std::vector<std::vector<std::shared_ptr<Corpus>>>& corpora,
@@ -239,14 +252,13 @@ PYBIND11_MODULE(_C, m) {
           },
           py::arg("ranges"), Released())
       .def(
-          "wait", [](Prefetch& self, std::int64_t first, std::int64_t count, int milliseconds) { return self.wait({first, count}, milliseconds); },
-          py::arg("first"), py::arg("count"), py::arg("milliseconds"), Released())
-      .def(
           "take",
-          [](Prefetch& self, std::int64_t first, std::int64_t count, const Memory& memory) {
-            return with_bounds(memory, [&](const BatchMemory& batch) { self.take({first, count}, batch); });
+          [](Prefetch& self, std::int64_t first, std::int64_t count, Memory& memory, int milliseconds) {
+            const bool there = self.wait({first, count}, milliseconds);
+            if (there) self.take({first, count}, memory.batch());
+            return there;
           },
-          py::arg("first"), py::arg("count"), py::arg("memory"))
+          py::arg("first"), py::arg("count"), py::arg("memory"), py::arg("milliseconds"), Released())
       .def("close", &Prefetch::close, Released())
       .def_property_readonly("rows_read", &Prefetch::rows_read);
 }

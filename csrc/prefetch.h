@@ -38,10 +38,10 @@ class Prefetch {
   // Names the positions that will be asked for, soonest first, at most as many ranges as there are slots; others are forgotten.
   void want(const std::vector<Range>& ranges);
 
-  // Waits, at most so long, until rows of one wanted range are there or cannot be read.
+  // Waits, at most so long, until rows of one wanted range are there or cannot be read; those that no thread has begun it reads itself.
   bool wait(Range rows, int milliseconds);
 
-  // Widens rows that are there; throws ReadError, and forgets the range they are of, where one could not be read.
+  // Widens rows that are there; throws ReadError where one of the range they are of could not be read, which is then tried anew.
   void take(Range rows, const BatchMemory& batch);
 
   // Ends the threads; what is asked afterwards throws MisuseError.
@@ -57,10 +57,15 @@ class Prefetch {
     std::int64_t claimed = 0, in_flight = 0;
     std::vector<char> there;  // by row
     std::optional<std::string> error;
+
+    bool unclaimed() const { return claimed < range.count; }
+    bool holds(Range some) const;
   };
   struct State;
 
   static void work(State& state);
+  static void read_on(State& state, std::unique_lock<std::mutex>& guard, Slot& slot, Resolver::Scratch& scratch);
+  static void begin(State& state, std::unique_lock<std::mutex>& guard, Slot& slot, Range range);
   Slot* slot_with(Range rows) const;
   void expect_usable() const;
 

@@ -26,10 +26,10 @@ Reader::Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector
 
 void Reader::read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const {
   resolver_->resolve(first, count, &rows.samples[static_cast<std::size_t>(row)], scratch);
-  load(rows, row, count, first);
+  load(rows, row, count);
 }
 
-void Reader::load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t position) const {
+void Reader::load(Rows& rows, std::int64_t row, std::int64_t count) const {
   for (std::int64_t k = 0; k < count; ++k) {
     const auto number = static_cast<std::size_t>(row + k);
     const Sample& sample = rows.samples[number];
@@ -37,8 +37,7 @@ void Reader::load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t
       corpus(sample).read(sample.first, seq_len_ + 1, rows.data + (row + k) * row_bytes_);
       if (with_documents_) corpus(sample).documents(sample.first, seq_len_ + 1, rows.documents[number]);
     } catch (const std::exception& reason) {
-      const std::string where = position < 0 ? "" : " (the sample at position " + std::to_string(position + k) + ")";
-      throw ReadError(reason.what() + where);
+      throw ReadError(reason.what() + (" (the sample at position " + std::to_string(sample.position) + ")"));
     }
   }
 }
@@ -57,6 +56,7 @@ void Reader::widen(const Rows& rows, std::int64_t begin, std::int64_t count, con
     } else {
       widen_row(reinterpret_cast<const std::uint32_t*>(tokens), seq_len, batch.inputs + to, batch.targets + to, stream);
     }
+    batch.positions[at + row] = sample.position;
     batch.sources[at + row] = sample.source;
     batch.windows[at + row] = sample.window;
     if (with_documents_) write_boundaries(rows.documents[number], at + row, seq_len_, batch);

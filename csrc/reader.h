@@ -25,7 +25,7 @@ struct Rows {
 // Where the consumer wants a batch of b rows; what is null is not wanted.
 struct BatchMemory {
   std::int64_t *inputs, *targets;             // [b, seq_len]
-  std::int64_t *sources, *windows;            // [b]
+  std::int64_t *positions, *sources, *windows;  // [b]
   std::int64_t *document_ids, *position_ids;  // [b, seq_len]
   bool* loss_mask;                            // [b, seq_len]
   std::vector<std::int32_t>* cu_seqlens;
@@ -44,8 +44,8 @@ class Reader {
   // Reads the samples at positions first to first + count into the rows from number `row` on; throws ReadError, which names the position.
   void read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const;
 
-  // Reads the tokens of rows whose samples are known; `position` is that of the first, for errors, -1 where it has none.
-  void load(Rows& rows, std::int64_t row, std::int64_t count, std::int64_t position) const;
+  // Reads the tokens of rows whose samples are known.
+  void load(Rows& rows, std::int64_t row, std::int64_t count) const;
 
   // Writes rows begin to begin + count as rows `at` and on of a batch of `of` rows.
   void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch, std::int64_t at, std::int64_t of) const;

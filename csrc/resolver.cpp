@@ -75,7 +75,7 @@ void Resolver::resolve_in(std::int32_t number, std::int64_t first, std::int64_t 
     const Blend::Draw draw = (*phase.blend)(position - phase.start + phase.passed[skips]);
     const auto source = static_cast<std::size_t>(draw.source);
     const std::int64_t n = phase.windows[source].back(), taken = phase.base[source] + draw.number;
-    samples[k] = {number, draw.source, 0, taken, taken / n, taken % n, 0, 0};
+    samples[k] = {position, number, draw.source, 0, taken, taken / n, taken % n, 0, 0};
     Scratch::Epoch& epoch = scratch.epochs_[source];
     if (epoch.number != samples[k].epoch || epoch.windows != n) {
       const std::uint64_t state = absorb(seed_, {sources_[source].key, static_cast<std::uint64_t>(samples[k].epoch)});

@@ -27,6 +27,7 @@ struct SourceSpec {
 
 // What stands at a position. `corpus` is the number of the corpus within its source, `first` its first token there.
 struct Sample {
+  std::int64_t position;
   std::int32_t phase, source, corpus;
   std::int64_t draw, epoch, offset, window, first;
 };

@@ -1,16 +1,14 @@
-"""The native part: csrc/module.cpp. Addresses are those of memory that the caller keeps."""
+"""The native part: csrc/module.cpp. Addresses are those of memory that the caller keeps.
+
+CorpusError is raised for a file that is missing, another, short, or of other content than its manifest says; UsageError for a call after
+close, after a fork, or of rows that were not wanted.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-class ReadError(RuntimeError):
-    """A file that is missing, another, short, or of other content than its manifest says."""
-
-class MisuseError(RuntimeError):
-    """A call after close, after a fork, or of rows that were not wanted."""
 
 class Permutation:
     """A2. Raises IndexError outside [0, n)."""
@@ -48,7 +46,7 @@ class Files:
     def __init__(self, most: int) -> None: ...
 
 class Corpus:
-    """A corpus on disk; shards are (path, tokens, index path, documents, bytes of the index's header). Raises ReadError."""
+    """A corpus on disk; shards are (path, tokens, index path, documents, bytes of the index's header)."""
 
     def __init__(self, files: Files, item_size: int, vocab_size: int, shards: Sequence[tuple[str, int, str, int, int]]) -> None: ...
 
@@ -60,37 +58,31 @@ class MemoryPool:
         """Return an int64 or bool array of any content."""
 
 class Memory:
-    """Addresses of a batch's tensors, 0 for what is not wanted, and whether bounds are."""
+    """Where a batch goes: addresses of its inputs, targets, positions, sources, windows, document_ids, position_ids and loss_mask, 0 for
+    what is not wanted, and whether `bounds` are, int32, once it is filled.
+    """
 
-    def __init__(
-        self,
-        inputs: int,
-        targets: int,
-        sources: int,
-        windows: int,
-        document_ids: int,
-        position_ids: int,
-        loss_mask: int,
-        cu_seqlens: bool,
-    ) -> None: ...
+    def __init__(self, addresses: Sequence[int], cu_seqlens: bool) -> None: ...
+    @property
+    def bounds(self) -> npt.NDArray[np.int32]: ...
 
 class Reader:
-    """Rows of a plan, for any thread. `read` fills a batch and returns its bounds, int32, where they are wanted; raises ReadError."""
+    """Rows of a plan, for any thread. `read` fills a batch; raises CorpusError."""
 
     def __init__(self, resolver: Resolver, corpora: Sequence[Sequence[Corpus]], seq_len: int, with_documents: bool) -> None: ...
     @property
     def row_bytes(self) -> int: ...
-    def read(self, positions: Sequence[int], memory: Memory) -> npt.NDArray[np.int32] | None: ...
-    def read_places(self, places: Sequence[tuple[int, int, int]], memory: Memory) -> npt.NDArray[np.int32] | None:
+    def read(self, positions: Sequence[int], memory: Memory) -> None: ...
+    def read_places(self, places: Sequence[tuple[int, int, int]], memory: Memory) -> None:
         """Read the rows that begin at (source, corpus, token)."""
 
 class Prefetch:
-    """Reads ahead into slots, (address, bytes) each; see csrc/prefetch.h. Raises MisuseError, and ReadError from `take`."""
+    """Reads ahead into slots, (address, bytes) each; see csrc/prefetch.h. Raises UsageError, and CorpusError from `take`."""
 
     def __init__(self, reader: Reader, slots: Sequence[tuple[int, int]], threads: int) -> None: ...
     def want(self, ranges: Sequence[tuple[int, int]]) -> None: ...
-    def wait(self, first: int, count: int, milliseconds: int) -> bool: ...
-    def take(self, first: int, count: int, memory: Memory) -> npt.NDArray[np.int32] | None: ...
+    def take(self, first: int, count: int, memory: Memory, milliseconds: int) -> bool:
+        """Fill a batch with rows of one wanted range; return false where they are not there in that time."""
     def close(self) -> None: ...
     @property
     def rows_read(self) -> int: ...

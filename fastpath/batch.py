@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -38,44 +37,26 @@ class Batch:
     max_seqlen: int | None = None
 
 
-Bounds = npt.NDArray[np.int32]
-
-
-def filled(
-    positions: Sequence[int], seq_len: int, kinds: frozenset[str], pool: _C.MemoryPool, fill: Callable[[_C.Memory], Bounds | None]
-) -> Batch:
-    """Return the batch of `positions`, in memory of `pool`: `fill` writes into it, and returns the bounds where they are wanted."""
-    rows = (len(positions), seq_len)
-    if "cu_seqlens" in kinds and len(positions) * seq_len > np.iinfo(np.int32).max:
-        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {rows[0]} * {rows[1]}; take fewer rows")
+def filled(count: int, seq_len: int, kinds: frozenset[str], pool: _C.MemoryPool, fill: Callable[[_C.Memory], None]) -> Batch:
+    """Return a batch of `count` rows in memory of `pool`, which `fill` writes into."""
+    rows = (count, seq_len)
+    if "cu_seqlens" in kinds and count * seq_len > np.iinfo(np.int32).max:
+        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {count} * {seq_len}; take fewer rows")
 
     def tensor(shape: Sequence[int], is_bool: bool = False) -> Tensor:
         return torch.from_numpy(pool.take(shape, is_bool))
 
-    inputs, targets, sources, windows = tensor(rows), tensor(rows), tensor(rows[:1]), tensor(rows[:1])
+    inputs, targets = tensor(rows), tensor(rows)
+    positions, sources, windows = tensor((3, count)).unbind()
     document_ids = tensor(rows) if "document_ids" in kinds else None
     position_ids = tensor(rows) if "position_ids" in kinds else None
     loss_mask = tensor(rows, is_bool=True) if "loss_mask" in kinds else None
-    memory = _C.Memory(
-        inputs.data_ptr(),
-        targets.data_ptr(),
-        sources.data_ptr(),
-        windows.data_ptr(),
-        0 if document_ids is None else document_ids.data_ptr(),
-        0 if position_ids is None else position_ids.data_ptr(),
-        0 if loss_mask is None else loss_mask.data_ptr(),
-        "cu_seqlens" in kinds,
-    )
-    bounds = fill(memory)
+    wanted = (inputs, targets, positions, sources, windows, document_ids, position_ids, loss_mask)
+    memory = _C.Memory([0 if each is None else each.data_ptr() for each in wanted], "cu_seqlens" in kinds)
+    fill(memory)
+    bounds = memory.bounds if "cu_seqlens" in kinds else None
     return Batch(
-        inputs=inputs,
-        targets=targets,
-        positions=torch.tensor(positions, dtype=torch.int64),
-        sources=sources,
-        windows=windows,
-        document_ids=document_ids,
-        position_ids=position_ids,
-        loss_mask=loss_mask,
+        *wanted,
         cu_seqlens=None if bounds is None else torch.from_numpy(bounds),
         max_seqlen=None if bounds is None else max_seqlen(bounds),
     )

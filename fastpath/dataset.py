@@ -12,7 +12,6 @@ from ..reference.plan import Plan
 from . import _C
 from .batch import Batch, filled
 from .native import reader as open_reader
-from .native import said_plainly
 
 
 class PositionDataset(torch.utils.data.Dataset[Batch]):
@@ -43,8 +42,7 @@ class PositionDataset(torch.utils.data.Dataset[Batch]):
         if self._reader is None:
             self._reader = open_reader(self._plan, self._kinds)
         reader, seq_len = self._reader, self._plan.phases[0].seq_len
-        with said_plainly():
-            return filled(positions, seq_len, self._kinds, _C.MemoryPool(0), lambda memory: reader.read(list(positions), memory))
+        return filled(len(positions), seq_len, self._kinds, _C.MemoryPool(0), lambda memory: reader.read(list(positions), memory))
 
     @staticmethod
     def collate(batch: Batch) -> Batch:

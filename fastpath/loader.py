@@ -10,12 +10,11 @@ import torch
 from ..errors import UsageError
 from ..reference import loader as reference
 from ..reference import partition
-from ..reference.batch import Step, expect_kinds
+from ..reference.batch import expect_kinds
 from ..reference.plan import Plan
 from . import _C
 from .batch import Batch, filled
 from .native import reader as open_reader
-from .native import said_plainly
 
 WAIT = 100
 """Milliseconds between looks at signals while rows are not there."""
@@ -54,12 +53,6 @@ class Loader(reference.Loader):
         self._steps_ahead, self._threads = steps_ahead, threads
         super().__init__(plan, dp_rank, dp_size, micro_batch, accumulation, checkpoint, device, boundaries, log, override)
         self._read_ahead()
-
-    def __next__(self) -> Step:
-        """Return the next step; raises what the reference raises, and CorpusError when a batch is taken that could not be read."""
-        step = super().__next__()
-        self._read_ahead()
-        return step
 
     def commit(self, applied: bool = True) -> None:
         """Count the step as consumed, and let its memory go to a later one."""
@@ -107,27 +100,21 @@ class AheadReader:
         self._memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
         self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel()) for each in self._memory], threads)
         self._pool = _C.MemoryPool(POOLED)
-        self._wanted: list[tuple[int, int]] = []
         # Also when nobody closes the loader: at its end, or at the interpreter's.
         self.close = weakref.finalize(self, _close, self._prefetch, self._memory)
 
     def want(self, ranges: Iterable[range]) -> None:
         """Name the positions that will be asked for, soonest first."""
-        self._wanted = [(positions.start, len(positions)) for positions in ranges]
-        with said_plainly():
-            self._prefetch.want(self._wanted)
+        self._prefetch.want([(positions.start, len(positions)) for positions in ranges])
 
     def read(self, positions: range) -> Batch:
         """Return the batch of positions that lie in one wanted range; raises CorpusError where a row cannot be read."""
 
-        def fill(memory: _C.Memory) -> Any:
-            self._prefetch.want(self._wanted)  # what could not be read before is tried again
-            while not self._prefetch.wait(positions.start, len(positions), WAIT):
+        def fill(memory: _C.Memory) -> None:
+            while not self._prefetch.take(positions.start, len(positions), memory, WAIT):
                 pass  # back in Python, an interruption is heard
-            return self._prefetch.take(positions.start, len(positions), memory)
 
-        with said_plainly():
-            return filled(positions, self._seq_len, self._kinds, self._pool, fill)
+        return filled(len(positions), self._seq_len, self._kinds, self._pool, fill)
 
     @property
     def rows_read(self) -> int:

@@ -1,11 +1,10 @@
 """A plan and its corpora as native objects. What a plan means was decided in fivepoint.reference; here it is only handed over."""
 
 import resource
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import CorpusError, PlanError, UsageError
+from ..errors import PlanError
 from ..reference.batch import open_corpora
 from ..reference.corpus import CorpusReader
 from ..reference.mixing import word
@@ -14,17 +13,6 @@ from . import _C
 
 FILES_HELD = 4096
 """Shards that are kept open, where the process may have as many files."""
-
-
-@contextmanager
-def said_plainly() -> Iterator[None]:
-    """Turn what the native part refuses into the exceptions of fivepoint.errors."""
-    try:
-        yield
-    except _C.ReadError as reason:
-        raise CorpusError(str(reason)) from None
-    except _C.MisuseError as reason:
-        raise UsageError(str(reason)) from None
 
 
 def resolver(plan: Plan) -> _C.Resolver:
@@ -56,8 +44,7 @@ def corpus(opened: CorpusReader, files: _C.Files) -> _C.Corpus:
     for shard in manifest.shards:
         index = opened.folder / shard.index_file
         shards.append((str(opened.folder / shard.file), shard.tokens, str(index), shard.documents, _header(index, shard.documents)))
-    with said_plainly():
-        return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)
+    return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)
 
 
 def _header(index: Path, documents: int) -> int:

@@ -124,7 +124,7 @@ class Plan:
         """
         admission.check(self, batch_size)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Positions of the run."""
         return sum(phase.length for phase in self.phases)

@@ -115,12 +115,13 @@ void boundaries(std::istream& line) {
     read.samples[row].first = firsts[row];
   }
   const auto count = static_cast<std::int64_t>(rows);
-  reader.load(read, 0, count, -1);
-  std::vector<std::int64_t> inputs(tokens), targets(tokens), sources(rows), windows(rows), ids(tokens), positions(tokens);
+  reader.load(read, 0, count);
+  std::vector<std::int64_t> inputs(tokens), targets(tokens), where(rows), sources(rows), windows(rows), ids(tokens), positions(tokens);
   const std::unique_ptr<bool[]> mask(new bool[tokens]);
   std::vector<std::int32_t> bounds;
-  reader.widen(read, 0, count, {inputs.data(), targets.data(), sources.data(), windows.data(), ids.data(), positions.data(), mask.get(), &bounds},
-               0, count);
+  const BatchMemory batch{inputs.data(), targets.data(),   where.data(), sources.data(), windows.data(),
+                          ids.data(),    positions.data(), mask.get(),   &bounds};
+  reader.widen(read, 0, count, batch, 0, count);
   for (const auto& numbers : {inputs, targets, ids, positions, std::vector<std::int64_t>(mask.get(), mask.get() + tokens)}) print(numbers);
   print(bounds);
 }

@@ -132,15 +132,16 @@ class Run {
 
   void check_batch(Prefetch& prefetch, Range rows) const {
     const auto count = static_cast<std::size_t>(rows.count), size = count * kSeqLen;
-    std::vector<std::int64_t> inputs(size), targets(size), sources(count), windows(count), documents(size), positions(size);
+    std::vector<std::int64_t> inputs(size), targets(size), where(count), sources(count), windows(count), documents(size), positions(size);
     std::unique_ptr<bool[]> mask(new bool[size]);
     std::vector<std::int32_t> bounds;
-    prefetch.take(rows, {inputs.data(), targets.data(), sources.data(), windows.data(), documents.data(), positions.data(), mask.get(), &bounds});
+    prefetch.take(rows, {inputs.data(), targets.data(), where.data(), sources.data(), windows.data(), documents.data(), positions.data(), mask.get(), &bounds});
     std::vector<Sample> samples(count);
     Resolver::Scratch scratch;
     resolver->resolve(rows.first, rows.count, samples.data(), scratch);
     for (std::size_t row = 0; row < count; ++row) {
       const std::int64_t base = samples[row].source == 0 ? 1000 : 100'000;
+      REQUIRE(where[row] == rows.first + static_cast<std::int64_t>(row));
       REQUIRE(windows[row] == samples[row].window);
       for (std::size_t t = 0; t < kSeqLen; ++t) {
         REQUIRE(inputs[row * kSeqLen + t] == base + samples[row].first + static_cast<std::int64_t>(t));
@@ -151,12 +152,24 @@ class Run {
     CHECK(bounds.back() == static_cast<std::int32_t>(size));
   }
 
+  std::string file(const std::string& name) const { return folder_.file(name); }
+
   std::shared_ptr<const Resolver> resolver;
   std::shared_ptr<const Reader> reader;
 
  private:
   Folder folder_;
   std::vector<std::vector<char>> memory_;
+};
+
+// A file that is gone until it is put back.
+class Away {
+ public:
+  explicit Away(std::string path) : path_(std::move(path)) { std::filesystem::rename(path_, path_ + ".away"); }
+  void back() const { std::filesystem::rename(path_ + ".away", path_); }
+
+ private:
+  std::string path_;
 };
 
 void wait_for(Prefetch& prefetch, Range rows) {
@@ -176,6 +189,22 @@ TEST_CASE("what is wanted is read ahead and served in order") {
       }
     }
     CHECK(prefetch->rows_read() >= Run::kLength - 60);
+  }
+}
+
+TEST_CASE("rows that no thread reads are read by whoever waits for them, and what failed is tried anew") {
+  Run run;
+  const auto prefetch = run.prefetch(2, 20, 0);
+  prefetch->want({{0, 20}, {20, 20}});
+  const Away away(run.file("two0.bin"));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    REQUIRE(prefetch->wait({0, 20}, 1000));
+    CHECK_THROWS_WITH_AS(run.check_batch(*prefetch, {0, 20}), doctest::Contains("cannot open"), ReadError);
+  }
+  away.back();
+  for (std::int64_t first = 0; first < 40; first += 10) {
+    REQUIRE(prefetch->wait({first, 10}, 1000));
+    run.check_batch(*prefetch, {first, 10});
   }
 }
 

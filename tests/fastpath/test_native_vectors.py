@@ -61,8 +61,7 @@ class Native(Reference):
         corpus = native.corpus(CorpusReader(folder), _C.Files(16))
         reader = _C.Reader(_C.Resolver(0, [], [], []), [[corpus]], seq_len, True)
         places, pool = [(0, 0, row) for row in rows], _C.MemoryPool(0)
-        with native.said_plainly():
-            found = batch.filled(rows, seq_len, KINDS, pool, lambda memory: reader.read_places(places, memory))
+        found = batch.filled(len(rows), seq_len, KINDS, pool, lambda memory: reader.read_places(places, memory))
         return {
             **{kind: getattr(found, kind).tolist() for kind in KINDS},
             "max_seqlen": found.max_seqlen,
