@@ -223,9 +223,11 @@ bool Prefetch::wait(Range rows, int milliseconds) {
   const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
   Resolver::Scratch scratch;
   std::unique_lock<std::mutex> guard(state.lock);
-  while (true) {
+  for (bool first = true;; first = false) {
     if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
     Slot& slot = *slot_with(rows);
+    // What failed before anybody asked for it may be well by now.
+    if (first && slot.error) begin(state, guard, slot, slot.range);
     if (slot.error || slot.holds(rows)) return true;
     if (Clock::now() >= until) return false;
     if (slot.unclaimed()) {
@@ -242,11 +244,7 @@ void Prefetch::take(Range rows, const BatchMemory& batch) {
   std::unique_lock<std::mutex> guard(state_->lock);
   if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
   Slot* slot = slot_with(rows);
-  if (slot->error) {
-    const std::string error = *slot->error;
-    begin(*state_, guard, *slot, slot->range);
-    throw ReadError(error);
-  }
+  if (slot->error) throw ReadError(*slot->error);
   if (!slot->holds(rows)) throw MisuseError("expected rows that were waited for");
   guard.unlock();
   state_->reader->widen(slot->rows, rows.first - slot->range.first, rows.count, batch, 0, rows.count);
