@@ -9,15 +9,21 @@ pytest-benchmark is no help here: it times one way after the other, so that what
 """
 
 import argparse
+import ctypes
 import json
+import os
 import resource
 import shutil
+import subprocess
+import sysconfig
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -27,7 +33,7 @@ from rich.table import Table
 from torch.utils.data import DataLoader, Dataset
 
 from fivepoint.audit.interleaved import ratio, seconds
-from fivepoint.audit.supply import Extent, forget, from_disk, pread
+from fivepoint.audit.supply import forget, from_disk
 from fivepoint.corpus.write import CorpusWriter
 from fivepoint.fastpath import _C, Loader
 from fivepoint.fastpath.native import reader as open_reader
@@ -92,27 +98,42 @@ class Destination:
         self.memory = _C.Memory([self.inputs.data_ptr(), self.targets.data_ptr(), *(each.data_ptr() for each in numbers), 0, 0, 0], False)
 
 
+class Limits:
+    """What the machine gives, in C++ (benchmarks/limits.cpp): no loader can read sooner."""
+
+    def __init__(self, folder: Path) -> None:
+        """Compile it."""
+        built = folder / "limits.so"
+        command = [*(sysconfig.get_config_var("CXX") or "c++").split(), "-std=c++17", "-O3", "-shared", "-fPIC", "-pthread"]
+        subprocess.run([*command, Path(__file__).with_name("limits.cpp"), "-o", built], check=True)
+        self._read_places = ctypes.CDLL(str(built)).read_places
+        self._read_places.restype = ctypes.c_int64
+
+    def read(self, file: BinaryIO, places: np.ndarray[Any, Any], length: int, threads: int) -> None:
+        """Read `length` bytes at each of the places of a file by so many threads, and throw them away."""
+        places = np.ascontiguousarray(places, np.int64)
+        address = ctypes.c_void_p(places.ctypes.data)
+        whole = self._read_places(file.fileno(), address, ctypes.c_int64(len(places)), ctypes.c_int64(length), threads)
+        assert whole == len(places), f"{whole} of {len(places)} places were read"
+
+
 def positions(rows: int, length: int) -> Iterator[list[int]]:
     """Yield batches of positions, other ones each time."""
     choose = np.random.default_rng(3)
     return cycle([choose.integers(0, length, rows).tolist() for _ in range(64)])
 
 
-def gathers(folder: Path, dtype: str, rows: int, rounds: int) -> Iterator[Row]:
-    """Gather random windows, warm: natively, by numpy, by Python as first written, and a memcpy of as many bytes."""
+def gathers(folder: Path, limits: Limits, dtype: str, rows: int, rounds: int) -> Iterator[Row]:
+    """Gather random windows, warm: natively, by numpy, by Python as first written, and what one core copies and reads."""
     plan = plan_of(folder, [dtype], 100_000)
     native, ours, theirs = open_reader(plan, ()), Destination(rows), Destination(rows)
-    (shard, *more) = sorted((folder / dtype).glob("*.bin"))
-    assert not more
-    tokens = np.memmap(shard, dtype=dtype, mode="r")
-    tokens.max()  # every page is mapped and warm
+    shard, tokens, where = warm(folder, plan, dtype)
     inputs, targets = theirs.inputs.numpy(), theirs.targets.numpy()
     asked = positions(rows, plan.length)
     known = BatchReader(plan).read(range(4))
     expected = Destination(4)
     native.read(list(range(4)), expected.memory)
     assert np.array_equal(known.inputs, expected.inputs) and np.array_equal(known.targets, expected.targets)
-    where = open_resolver(plan).resolve(0, plan.length)[:, 7]
 
     def careful() -> None:
         for row, first in enumerate(where[next(asked)].tolist()):
@@ -124,17 +145,61 @@ def gathers(folder: Path, dtype: str, rows: int, rounds: int) -> Iterator[Row]:
         batch = torch.stack(windows)
         return batch[:, :-1].contiguous(), batch[:, 1:].contiguous()
 
-    copied = torch.ones_like(theirs.inputs), torch.ones_like(theirs.targets)
+    def copy() -> None:
+        for to, source in ((ours.inputs, theirs.inputs), (ours.targets, theirs.targets)):
+            ctypes.memmove(to.data_ptr(), source.data_ptr(), source.nbytes)
+
     ways: dict[str, Callable[[], object]] = {
         "ours": lambda: native.read(next(asked), ours.memory),
-        "memcpy": lambda: (copied[0].copy_(theirs.inputs), copied[1].copy_(theirs.targets)),
-        "careful": careful,
-        "naive": naive,
+        "memcpy of the output": copy,
+        "careful numpy": careful,
+        "naive Python": naive,
+        "pread alone": lambda: limits.read(shard, where[next(asked)] * tokens.itemsize, (SEQ_LEN + 1) * tokens.itemsize, 1),
     }
     found = seconds(ways, rounds if rows > 100 else 20 * rounds, 3)
-    wanted = {"memcpy": 1.5, "careful": 1.8, "naive": 8.0} if rows > 100 else {"careful": 1.2}
-    for other in ("memcpy", "careful", "naive"):
+    wanted = {"memcpy of the output": 1.5, "careful numpy": 1.8, "naive Python": 8.0} if rows > 100 else {"careful numpy": 1.2}
+    for other in list(ways)[1:]:
         yield Row(f"int64 gather, {dtype}, batch {rows}", other, *ratio(found, "ours", other), wanted.get(other))
+
+
+def source_gathers(folder: Path, limits: Limits, dtype: str, rounds: int, rows: int = 1024) -> Iterator[Row]:
+    """Bring windows in the source's dtype, which is what a device is sent, warm: by the threads that read ahead, and by numpy."""
+    plan = plan_of(folder, [dtype], 100_000)
+    shard, tokens, where = warm(folder, plan, dtype)
+    native = open_reader(plan, ())
+    slot = torch.zeros(rows * native.row_bytes, dtype=torch.uint8)
+    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes)], 16)
+    raw = np.ones((rows, SEQ_LEN + 1), dtype)
+    firsts = cycle(range(0, plan.length - rows, rows))
+
+    def ours() -> None:
+        first, before = next(firsts), ahead.rows_read
+        ahead.want([(first, rows)])
+        while ahead.rows_read < before + rows:
+            time.sleep(1e-4)
+
+    def careful() -> None:
+        first = next(firsts)
+        for row, begin in enumerate(where[first : first + rows].tolist()):
+            raw[row] = tokens[begin : begin + SEQ_LEN + 1]
+
+    def bare() -> None:
+        first = next(firsts)
+        limits.read(shard, where[first : first + rows] * tokens.itemsize, (SEQ_LEN + 1) * tokens.itemsize, 16)
+
+    found = seconds({"ours": ours, "careful numpy": careful, "16 threads of pread": bare}, rounds, 3)
+    ahead.close()
+    wanted = {"uint16": 3.0, "uint32": 2.5}[dtype]
+    for other in ("careful numpy", "16 threads of pread"):
+        yield Row(f"{dtype} as it is, batch {rows}", other, *ratio(found, "ours", other), wanted if other == "careful numpy" else None)
+
+
+def warm(folder: Path, plan: Plan, dtype: str) -> tuple[BinaryIO, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the one shard of a corpus, open, its tokens, mapped and in memory, and the first token of each position."""
+    (shard,) = (folder / dtype).glob("*.bin")
+    tokens = np.memmap(shard, dtype=dtype, mode="r")
+    tokens.max()  # touches every page
+    return shard.open("rb"), tokens, open_resolver(plan).resolve(0, plan.length)[:, 7]
 
 
 def resolving(folder: Path, rounds: int) -> Iterator[Row]:
@@ -145,7 +210,7 @@ def resolving(folder: Path, rounds: int) -> Iterator[Row]:
     found = seconds(
         {"resolve": lambda: resolver.resolve(123_456, 1024), "gather": lambda: native.read(next(asked), ours.memory)}, rounds, 3
     )
-    one = sorted(found["resolve"])[len(found["resolve"]) // 2] / 1024
+    one = median(found["resolve"]) / 1024
     yield Row("resolve a position", "a gathered one", *ratio(found, "resolve", "gather"), 20.0, f"{one * 1e9:.0f} ns")
 
 
@@ -166,13 +231,13 @@ class Windows(Dataset[Any]):
         return window[:-1], window[1:]
 
 
-def end_to_end(folder: Path, rounds: int, steps: int = 200) -> Iterator[Row]:
-    """Serve steps of 8 samples, warm, from opening on, to a consumer that takes them as fast as they come."""
+def end_to_end(folder: Path, rows: int, rounds: int, steps: int = 200) -> Iterator[Row]:
+    """Serve steps, warm, from opening on, to a consumer that takes them as fast as they come."""
     plan = plan_of(folder, ["uint16"], 10_000_000)
     (shard,) = (folder / "uint16").glob("*.bin")
 
     def ours() -> None:
-        with Loader(plan, 0, 1, 8) as loader:
+        with Loader(plan, 0, 1, rows) as loader:
             for step in loader:
                 for batch in step:
                     batch.inputs[0, 0].item()
@@ -182,7 +247,7 @@ def end_to_end(folder: Path, rounds: int, steps: int = 200) -> Iterator[Row]:
 
     def torchs(workers: int) -> Callable[[], None]:
         def serve() -> None:
-            loader = DataLoader(Windows(shard, "uint16"), batch_size=8, shuffle=True, num_workers=workers, drop_last=True)
+            loader = DataLoader(Windows(shard, "uint16"), batch_size=rows, shuffle=True, num_workers=workers, drop_last=True)
             for number, (inputs, _) in enumerate(loader, 1):
                 inputs[0, 0].item()
                 if number == steps:
@@ -191,19 +256,20 @@ def end_to_end(folder: Path, rounds: int, steps: int = 200) -> Iterator[Row]:
         return serve
 
     found = seconds({"ours": ours, "0 workers": torchs(0), "2 workers": torchs(2)}, max(3, rounds // 3), 1)
-    best = min(("0 workers", "2 workers"), key=lambda name: sorted(found[name])[len(found[name]) // 2])
-    rate = steps * 8 * SEQ_LEN / sorted(found["ours"])[len(found["ours"]) // 2] / 1e6
-    note = f"{rate:.0f} M tokens/s; DataLoader with {best}"
-    yield Row("loader end to end, batch 8", "torch DataLoader at its best", *ratio(found, "ours", best), 10.0, note)
+    best = min(("0 workers", "2 workers"), key=lambda name: median(found[name]))
+    note = f"{steps * rows * SEQ_LEN / median(found['ours']) / 1e6:.0f} M tokens/s; DataLoader with {best}"
+    yield Row(f"loader end to end, batch {rows}", "torch DataLoader at its best", *ratio(found, "ours", best), 10.0, note)
 
 
-def cold(folder: Path, rounds: int) -> Iterator[Row]:
+def cold(folder: Path, limits: Limits, rounds: int) -> Iterator[Row]:
     """Read random windows that are in no cache, against threads that do nothing but pread, as many."""
     plan = plan_of(folder, ["uint32"], 10_000_000)
     (shard,) = (folder / "uint32").glob("*.bin")
     first = open_resolver(plan).resolve(0, 4096)[:, 7] * 4
     useful = (SEQ_LEN + 1) * 4
     amount: list[float] = []
+    file = shard.open("rb")
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
     def ours() -> None:
         before = from_disk()
@@ -211,17 +277,19 @@ def cold(folder: Path, rounds: int) -> Iterator[Row]:
             for step in loader:
                 list(step)
                 loader.commit()
-                if loader.steps == 4:
+                if loader.steps == 16:
                     break
             amount.append((from_disk() - before) / (loader.rows_read * useful))
 
-    def bare() -> None:
-        pread([Extent(shard, at, useful) for at in first[:1024].tolist()], 16)
-
-    ways = {"forget": lambda: forget([shard]), "bare": bare, "forget again": lambda: forget([shard]), "ours": ours}
+    ways = {
+        "forget": lambda: forget([shard]),
+        "bare": lambda: limits.read(file, first, useful, 16),
+        "forget again": lambda: forget([shard]),
+        "ours": ours,
+    }
     found = seconds(ways, rounds, 1)
-    per_byte = sorted(amount)[len(amount) // 2]
-    yield Row("cold random reads", "16 threads of pread", *ratio(found, "ours", "bare"), 0.9, f"{per_byte:.2f} bytes read a useful byte")
+    note = f"{median(amount):.2f} bytes read a useful byte"
+    yield Row("cold random reads", "16 threads of pread", *ratio(found, "ours", "bare"), 0.9, note)
 
 
 def opening(folder: Path, rounds: int) -> Iterator[Row]:
@@ -234,7 +302,7 @@ def opening(folder: Path, rounds: int) -> Iterator[Row]:
             next(next(loader))
 
     found = seconds({"start": lambda: first_batch(None), "resume": lambda: first_batch(state)}, rounds, 2)
-    took = sorted(found["start"])[len(found["start"]) // 2]
+    took = median(found["start"])
     yield Row(
         "resume at 99 % of 10^10 samples", "a start", *ratio(found, "resume", "start"), None, f"{took * 1e3:.0f} ms to the first batch"
     )
@@ -273,9 +341,13 @@ def main() -> None:
     try:
         for dtype in DTYPES:
             write_corpus(folder, dtype, options.megatokens * 1_000_000)
-        rows = [row for dtype in DTYPES for size in (8, 1024) for row in gathers(folder, dtype, size, options.rounds)]
-        for part in (resolving, end_to_end, cold, opening):
-            rows += part(folder, options.rounds)
+        limits = Limits(folder)
+        rows = [row for dtype in DTYPES for size in (8, 1024) for row in gathers(folder, limits, dtype, size, options.rounds)]
+        rows += [row for dtype in DTYPES for row in source_gathers(folder, limits, dtype, options.rounds)]
+        rows += resolving(folder, options.rounds)
+        rows += [row for size in (8, 64) for row in end_to_end(folder, size, options.rounds)]
+        rows += cold(folder, limits, options.rounds)
+        rows += opening(folder, options.rounds)
         rows += memory(folder, options.steps)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

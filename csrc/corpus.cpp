@@ -1,6 +1,8 @@
 #include "corpus.h"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "widen.h"
 
@@ -71,7 +73,9 @@ void Corpus::read(std::int64_t first, std::int64_t count, void* to) const {
 
 void Corpus::expect_in_vocabulary(const Shard& shard, std::int64_t begin, std::int64_t count, const void* tokens) const {
   const auto expect = [&](const auto* ids) {
-    if (static_cast<std::int64_t>(largest(ids, static_cast<std::size_t>(count))) < vocab_size_) return;
+    using Token = std::decay_t<decltype(*ids)>;
+    const auto last = std::min<std::int64_t>(vocab_size_ - 1, std::numeric_limits<Token>::max());
+    if (!any_above(ids, static_cast<std::size_t>(count), static_cast<Token>(last))) return;
     const auto* wrong = std::find_if(ids, ids + count, [&](auto id) { return static_cast<std::int64_t>(id) >= vocab_size_; });
     throw ReadError(files_->path(shard.tokens_file) + ": expected ids below the vocabulary's size " + std::to_string(vocab_size_) +
                     ", found " + std::to_string(*wrong) + " at byte " + std::to_string((begin + (wrong - ids)) * item_size_) +

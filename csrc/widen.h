@@ -11,7 +11,7 @@
 namespace fivepoint {
 
 // From this many bytes of output on, stores go past the cache: it could not hold them, and reading them first would be wasted.
-inline constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
+inline constexpr std::size_t kStreamFrom = std::size_t{8} << 20;
 
 #if defined(__SSE2__)
 
@@ -74,12 +74,18 @@ void widen_row(const Token* row, std::size_t seq_len, std::int64_t* inputs, std:
   }
 }
 
-// The largest token of a row, to be held to the vocabulary (D0.2).
-template <typename Token>
-Token largest(const Token* tokens, std::size_t count) {
-  Token found = 0;
-  for (std::size_t t = 0; t < count; ++t) found = tokens[t] > found ? tokens[t] : found;
-  return found;
+// Whether one of the tokens is above the vocabulary's last id (D0.2), in forms that compilers make vectors of: the oldest x86-64 has a
+// maximum for 16 bits, and for 32 a comparison alone.
+inline bool any_above(const std::uint16_t* tokens, std::size_t count, std::uint16_t last) {
+  std::uint16_t largest = 0;
+  for (std::size_t t = 0; t < count; ++t) largest = tokens[t] > largest ? tokens[t] : largest;
+  return largest > last;
+}
+
+inline bool any_above(const std::uint32_t* tokens, std::size_t count, std::uint32_t last) {
+  std::uint32_t found = 0;
+  for (std::size_t t = 0; t < count; ++t) found |= static_cast<std::uint32_t>(tokens[t] > last);
+  return found != 0;
 }
 
 }  // namespace fivepoint

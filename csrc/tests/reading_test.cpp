@@ -32,7 +32,9 @@ void check_widening() {
           REQUIRE(targets[shift + t] == static_cast<std::int64_t>(tokens[shift + t + 1]));
         }
       }
-      CHECK(largest(tokens.data(), tokens.size()) == *std::max_element(tokens.begin(), tokens.end()));
+      const Token largest = *std::max_element(tokens.begin(), tokens.end());
+      CHECK(!any_above(tokens.data(), tokens.size(), largest));
+      CHECK(any_above(tokens.data(), tokens.size(), static_cast<Token>(largest - 1)));
     }
   }
 }
