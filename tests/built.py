@@ -6,7 +6,7 @@ from types import ModuleType
 
 from checkout import ROOT
 
-CASES = 14
+CASES = 18
 """Test cases of csrc/tests."""
 
 
