@@ -57,6 +57,8 @@ def _sources():
 
 
 def _built(target, sources, *flags, **how):
+    target = target.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
     (target.parent / "build.ninja").write_text(recipe(sorted(sources), target, *flags, **how))
     subprocess.run([_ninja(), "-C", target.parent, "-v"], check=True, capture_output=True, text=True)
     return target

@@ -94,6 +94,7 @@ void Resolver::expect_in_run(std::int64_t first, std::int64_t count) const {
 
 void Resolver::resolve(std::int64_t first, std::int64_t count, Sample* samples, Scratch& scratch) const {
   expect_in_run(first, count);
+  if (count == 0) return;
   scratch.epochs_.resize(sources_.size());
   auto phase = std::upper_bound(phases_.begin(), phases_.end(), first, [](std::int64_t p, const Phase& each) { return p < each.start; }) - 1;
   while (count > 0) {

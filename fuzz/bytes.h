@@ -29,7 +29,7 @@ class Bytes {
     ++at_;
     const std::vector<char> eight = take(8);
     std::int64_t found = 0;
-    std::memcpy(&found, eight.data(), eight.size());
+    if (!eight.empty()) std::memcpy(&found, eight.data(), eight.size());
     return found;
   }
 

@@ -120,6 +120,7 @@ TEST_CASE("parameters that no plan holds are refused") {
   }
   CHECK_THROWS_AS(resolver.resolve(1, -1, &sample, scratch), std::out_of_range);
   CHECK_THROWS_AS(Resolver(7, sources, {}, {}).resolve(0, 1, &sample, scratch), std::out_of_range);
+  Resolver(7, sources, {}, {}).resolve(0, 0, &sample, scratch);  // a run without a phase
 }
 
 TEST_CASE("an epoch holds every window once, through phases and skips, however it is asked for") {
