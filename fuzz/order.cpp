@@ -19,7 +19,7 @@ bool is_quick(const PhaseSpec& phase) {
     if (weight < 0 || weight > Blend::kLargestSum) return true;  // refused at once
     entries += weight;
   }
-  return std::min(entries, phase.length) <= kLongestTable || entries > Blend::kLargestSum;
+  return entries <= kLongestTable || entries > Blend::kLargestSum;
 }
 
 void permute(Bytes& bytes) {

@@ -128,7 +128,7 @@ void read(Bytes& bytes) {
                                                          std::vector<PhaseSpec>{{length, seq_len, Rule::kEarliestDeadline, {1}}},
                                                          std::vector<Skip>{});
   const auto reader = std::make_shared<const Reader>(resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>>{{corpus}}, seq_len, true);
-  if (rows.count < 0 || rows.count > 8) rows.count = 3;  // batches of absurd sizes are refused by memory alone
+  if (rows.count < 1 || rows.count > 8) rows.count = 3;  // batches of absurd sizes are refused by memory alone
   const auto count = static_cast<std::size_t>(rows.count), width = static_cast<std::size_t>(seq_len);
   Batch batch(count, width);
   if (!take(reader, rows, batch)) return;
