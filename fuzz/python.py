@@ -27,7 +27,7 @@ with atheris.instrument_imports(include=["fivepoint"]):
     from fivepoint.corpus import documents as reading
     from fivepoint.corpus.cut import Joint
     from fivepoint.corpus.sources import input_file
-    from fivepoint.errors import BudgetError, CheckpointError, CorpusError, FivepointError, PlanError
+    from fivepoint.errors import BudgetError, CheckpointError, FivepointError
     from fivepoint.reference import checkpoint
     from fivepoint.reference.canonical import digest, read_json
     from fivepoint.reference.config import compile_run

@@ -67,7 +67,7 @@ def fuzz(name: str, program: list[str], seconds: int, found: Path) -> tuple[bool
         found.mkdir(exist_ok=True)
         for file in kept:
             shutil.copy2(file, found)
-        said = (done.stderr + done.stdout)[-6000:]  # atheris prints an exception on the latter
+        said = (done.stderr + done.stdout)[-12000:]  # atheris prints an exception on the latter
         return False, f"{said}\n{name:<16} FOUND {', '.join(str(found / file.name) for file in kept) or 'something without an input'}"
 
 
