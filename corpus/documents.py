@@ -100,7 +100,7 @@ def _field(line: str, field: str, where: str) -> str:
     if not isinstance(value, dict):
         raise InputError(f"expected a JSON object in {where}, found {type(value).__name__}")
     if field not in value:
-        found = ", ".join(name if name.isprintable() else repr(name) for name in sorted(value)[:10]) or "none"
+        found = ", ".join(sorted(value)[:10]) or "none"
         raise InputError(f"expected the field {field!r} in {where}, found {found}; name another with --text-field")
     text = value[field]
     if not isinstance(text, str):

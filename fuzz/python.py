@@ -36,7 +36,7 @@ with atheris.instrument_imports(include=["fivepoint"]):
     from fivepoint.reference.plan import Plan
 
 SEEDS = Path(__file__).resolve().parent / "seeds"
-FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None, prefix="fivepoint-fuzz-"))
+FOLDER = Path(tempfile.mkdtemp(prefix="fivepoint-fuzz-"))
 TARGETS: dict[str, Callable[[bytes], None]] = {}
 QUICK = 1 << 12
 """Sum of weights from which a plan's tables are not made: a million entries take seconds, and no other path."""
@@ -49,8 +49,8 @@ def target(function: Callable[[bytes], None]) -> Callable[[bytes], None]:
         try:
             function(data)
         except FivepointError as reason:
-            said = str(reason).partition("\n")[0] if isinstance(reason, BudgetError) else str(reason)  # which has a table below
-            assert said and said.isprintable() | said.isascii() and "\n" not in said, f"expected one line, found {reason!r}"
+            said = str(reason).partition("\n")[0] if isinstance(reason, BudgetError) else str(reason)  # which has a table
+            assert said and said.isprintable(), f"expected one line that a terminal shows, found {said!r}"
 
     TARGETS[function.__name__] = run
     return run

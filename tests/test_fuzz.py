@@ -26,7 +26,7 @@ class Bug(NamedTuple):
 
 
 NATIVE = {
-    "order": Bug("csrc/blend.cpp", "k >= first_[i + 1] - first_[i] || ", "", "heap-buffer-overflow"),
+    "order": Bug("csrc/blend.cpp", "k >= first_[i + 1] - first_[i] || ", "", "Sanitizer"),
     "reading": Bug("csrc/corpus.cpp", "expect(starts[document] > begin && starts[document] >= last, document);", "", "Sanitizer"),
 }
 PYTHON = {

@@ -89,7 +89,7 @@ def test_a_field_of_another_name_is_shown_in_one_line(tmp_path):
     (tmp_path / "web.jsonl").write_text(json.dumps({"a\nb\x1b": "one", "body": "two"}))
     with pytest.raises(InputError) as refused:
         read_documents(tmp_path / "web.jsonl")
-    assert r"'a\nb\x1b', body;" in str(refused.value) and "\n" not in str(refused.value)
+    assert r"found a\nb\x1b, body;" in str(refused.value) and "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
