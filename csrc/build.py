@@ -46,7 +46,7 @@ def build_module(folder, compile_flags=(), link_flags=(), compiler=None):
 
 def build_fuzzer(folder, name):
     """Build csrc with fuzz/NAME.cpp, which libFuzzer calls, under sanitizers that end it at the first error; return the program."""
-    flags = ["-g", "-O1", "-UNDEBUG", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    flags = ["-gline-tables-only", "-O1", "-UNDEBUG", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
     sources = [*_sources(), HERE.parent / "fuzz" / f"{name}.cpp"]
     return _built(Path(folder) / name, sources, flags, flags[-2:], shared=False, compiler="clang++")
 
