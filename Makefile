@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size conform matrix bench bench-gate lint vectors clean
+.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate lint vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -10,6 +10,9 @@ ARGS ?=
 # what `make conform` judges, and how thoroughly: quick or full
 LOADER ?= reference
 MODE ?= quick
+# what `make fuzz` runs, every target where none is named, and for how long
+TARGET ?=
+SECONDS ?= 60
 
 help: ## list the targets ## make
 	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-10s %s\n  %-15s example: %s\n", t[1], $$2, "", $$3}' Makefile
@@ -34,6 +37,9 @@ test-long: .venv/native ## the conformance suite on every broken loader, and its
 test-size: .venv/native ## prepare's peak memory on 3 GB of JSONL and on a document of 500 MB ## make test-size
 	FIVEPOINT_FULL_SIZE=1 $(RUN) pytest -s tests/corpus/test_memory.py $(ARGS)
 
+fuzz: .venv/native .venv/fuzz ## fuzz every parser of bytes from outside, or one; what is found is kept in fuzz-found/ ## make fuzz SECONDS=60 TARGET=order
+	.venv/bin/python -P fuzz/run.py --seconds $(SECONDS) $(TARGET)
+
 matrix: .venv/native ## run the checks on every broken loader, and write conformance/matrix.json ## make matrix && git diff conformance/matrix.json
 	.venv/bin/fivepoint conform --matrix
 
@@ -54,7 +60,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # the native part, compiled again where csrc/ changed since it was installed; the installation itself has just compiled it
@@ -81,6 +87,11 @@ $(shell [ "$$(cat .venv/installed 2>&1)" = "$$(pwd -P)" ] || rm -f .venv/install
 	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[prepare,train,dev]'
 	@pwd -P > $@
 	@touch .venv/native
+
+# only where somebody fuzzes: there are wheels of it for some machines alone
+.venv/fuzz: .venv/installed
+	@.venv/bin/python -m pip install --quiet --only-binary atheris -c constraints.txt "$$(grep '^atheris==' constraints.txt)" \
+	    && touch $@ || echo "atheris was not installed: the targets in Python are left out" >&2
 
 # through this link type checkers see the checkout, whatever its name, as the package fivepoint
 .path/fivepoint:

@@ -5,10 +5,19 @@ A message is one sentence: what was expected, what was found, where, and what to
 """
 
 
+def printable(text: str) -> str:
+    """Return a text in which what a terminal does not show, or obeys, is escaped: a name in a file may hold anything."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 class FivepointError(Exception):
     """Base of all errors that fivepoint raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the message, in one line."""
+        return printable(super().__str__())
 
 
 class ConfigError(FivepointError):
@@ -30,7 +39,15 @@ class PlanError(FivepointError):
 
 
 class BudgetError(PlanError):
-    """A plan repeats a source more often than its budget or its sign-off allows."""
+    """A plan repeats a source more often than its budget or its sign-off allows; `table`, lines below the message, says where."""
+
+    def __init__(self, message: str, table: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.table = table
+
+    def __str__(self) -> str:
+        """Return the message and the table."""
+        return "\n".join([super().__str__(), *map(printable, self.table)])
 
 
 class CorpusError(FivepointError):

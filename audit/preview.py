@@ -33,8 +33,3 @@ class Decoders:
             if sha256 not in self._asked:
                 wanted = ", ".join(f"{name} with sha256 {other}" for other, name in self._asked.items())
                 raise InputError(f"expected a tokenizer that made a corpus of the step, {wanted}, found {file.name} with sha256 {sha256}")
-
-
-def printable(text: str) -> str:
-    """Return `text` on one line, without anything that a terminal would obey."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

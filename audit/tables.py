@@ -5,8 +5,8 @@ from typing import Any
 
 import typer
 
+from ..errors import printable
 from .console import print_table
-from .preview import printable
 from .supply import BESIDE, COLD, WARM
 
 MOST = 40

@@ -1,15 +1,14 @@
 """Read every byte of a corpus and say, in a sentence each, where it is not what its manifest says."""
 
 import hashlib
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..errors import CorpusError
 from ..reference.canonical import read_json
+from ..reference.index import starts_in
 from ..reference.manifest import MANIFEST, Manifest, Shard
 
 Progress = Callable[[int], None]  # bytes read since the last call
@@ -137,7 +136,7 @@ def _index(path: Path, shard: Shard) -> Iterator[str]:
     data = path.read_bytes()
     digest = hashlib.sha256(data).hexdigest()
     try:
-        starts = _starts(data)
+        starts = starts_in(data)
     except ValueError as reason:
         yield f"{path} is no index of one row of int64 ({reason}); restore it from a copy"
         return
@@ -152,17 +151,3 @@ def _index(path: Path, shard: Shard) -> Iterator[str]:
         yield f"{path} reaches past its shard: expected at most {shard.tokens}, found {starts[-1]}; restore it from a copy"
     elif digest != shard.index_sha256:
         yield f"{path} holds other bytes: expected SHA-256 {shard.index_sha256}, found {digest}; restore it from a copy"
-
-
-def _starts(data: bytes) -> np.ndarray[Any, Any]:
-    """Return the array of an NPY file of formats.md, F1; raises ValueError for any other."""
-    file = io.BytesIO(data)
-    version = np.lib.format.read_magic(file)
-    if version != (1, 0):
-        raise ValueError(f"expected NPY version 1.0, found {version}")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype != np.dtype("<i8") or len(shape) != 1 or fortran:
-        raise ValueError(f"expected one axis of <i8, found {len(shape)} of {dtype.str}")
-    if len(data) - file.tell() != 8 * shape[0]:
-        raise ValueError(f"expected {8 * shape[0]} bytes of data, found {len(data) - file.tell()}")
-    return np.frombuffer(data, dtype="<i8", offset=file.tell())

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 
 namespace fivepoint {
@@ -16,17 +18,25 @@ using Wide = __int128;
 
 }  // namespace
 
+std::int64_t sum_of_weights(const std::vector<std::int64_t>& weights) {
+  std::int64_t sum = 0;
+  for (const std::int64_t weight : weights) {
+    if (weight < 0) throw std::invalid_argument("expected non-negative weights, found " + std::to_string(weight));
+    if (weight > Blend::kLargestSum - sum) {
+      throw std::invalid_argument("expected weights that sum to at most " + std::to_string(Blend::kLargestSum) + ", found more");
+    }
+    sum += weight;
+  }
+  if (sum == 0) throw std::invalid_argument("expected a positive weight, found none");
+  return sum;
+}
+
 Blend::Blend(std::vector<std::int64_t> weights, Rule rule, std::int64_t limit) : weights_(std::move(weights)), limit_(limit) {
+  period_ = sum_of_weights(weights_);
   std::int64_t divisor = 0;
-  for (const std::int64_t weight : weights_) {
-    if (weight < 0) throw std::invalid_argument("expected non-negative weights");
-    divisor = std::gcd(divisor, weight);
-  }
-  if (divisor == 0) throw std::invalid_argument("expected a positive weight");
-  for (std::int64_t& weight : weights_) {
-    weight /= divisor;
-    period_ += weight;
-  }
+  for (const std::int64_t weight : weights_) divisor = std::gcd(divisor, weight);
+  for (std::int64_t& weight : weights_) weight /= divisor;
+  period_ /= divisor;
   const std::int64_t entries = limit < 0 ? period_ : std::min(period_, limit);
   source_.reserve(static_cast<std::size_t>(entries));
   if (rule == Rule::kEarliestDeadline) {
@@ -97,7 +107,7 @@ std::int64_t Blend::position(std::int32_t source, std::int64_t draw) const {
   const auto i = static_cast<std::size_t>(source);
   if (weights_[i] == 0) return -1;
   const std::int64_t cycle = draw / weights_[i], k = draw % weights_[i];
-  if (k >= first_[i + 1] - first_[i]) return -1;
+  if (k >= first_[i + 1] - first_[i] || cycle > std::numeric_limits<std::int64_t>::max() / period_ - 1) return -1;
   const std::int64_t q = cycle * period_ + order_[static_cast<std::size_t>(first_[i] + k)];
   return limit_ >= 0 && q >= limit_ ? -1 : q;
 }

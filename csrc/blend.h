@@ -9,8 +9,14 @@ namespace fivepoint {
 
 enum class Rule { kEarliestDeadline, kFurthestBehind };
 
+// Returns the sum of weights; throws std::invalid_argument for those that no plan holds.
+std::int64_t sum_of_weights(const std::vector<std::int64_t>& weights);
+
 class Blend {
  public:
+  // What the weights of a plan sum to at most (spec/formats.md, F3).
+  static constexpr std::int64_t kLargestSum = std::int64_t{1} << 22;
+
   // Weights are non-negative, one is positive; they are divided by their gcd. `limit` is how many positions are asked for, -1 for any:
   // a phase shorter than a period needs no more of the table. Throws std::invalid_argument for other weights.
   Blend(std::vector<std::int64_t> weights, Rule rule, std::int64_t limit = -1);

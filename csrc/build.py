@@ -35,8 +35,7 @@ def build_tests(folder, sanitizer):
 
 def build_program(folder, mains, compile_flags=(), link_flags=(), compiler=None):
     """Build csrc, without what Python sees of it, and the files of csrc/tests that `mains` name; return the program."""
-    sources = [source for source in HERE.glob("*.cpp") if source.name != "module.cpp"]
-    sources += [source for main in mains for source in (HERE / "tests").glob(main)]
+    sources = [*_sources(), *(source for main in mains for source in (HERE / "tests").glob(main))]
     return _built(Path(folder) / "program", sources, compile_flags, link_flags, shared=False, compiler=compiler)
 
 
@@ -45,7 +44,21 @@ def build_module(folder, compile_flags=(), link_flags=(), compiler=None):
     return _built(Path(folder) / "_C.so", HERE.glob("*.cpp"), compile_flags, link_flags, compiler=compiler)
 
 
+def build_fuzzer(folder, name):
+    """Build csrc with fuzz/NAME.cpp, which libFuzzer calls, under sanitizers that end it at the first error; return the program."""
+    flags = ["-gline-tables-only", "-O1", "-UNDEBUG", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    sources = [*_sources(), HERE.parent / "fuzz" / f"{name}.cpp"]
+    return _built(Path(folder) / name, sources, flags, flags[-2:], shared=False, compiler="clang++")
+
+
+def _sources():
+    """Return csrc without what Python sees of it."""
+    return [source for source in HERE.glob("*.cpp") if source.name != "module.cpp"]
+
+
 def _built(target, sources, *flags, **how):
+    target = target.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
     (target.parent / "build.ninja").write_text(recipe(sorted(sources), target, *flags, **how))
     subprocess.run([_ninja(), "-C", target.parent, "-v"], check=True, capture_output=True, text=True)
     return target

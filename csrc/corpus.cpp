@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <type_traits>
 
 #include "widen.h"
@@ -11,6 +12,13 @@ namespace fivepoint {
 namespace {
 
 constexpr std::int64_t kStartBytes = 8;
+
+// Tokens and documents of a corpus, and bytes of an index's header: no sum of them, and no number of bytes, passes 2^63.
+constexpr std::int64_t kMost = std::int64_t{1} << 48;
+
+void expect(bool sound, const char* expected, std::int64_t found) {
+  if (!sound) throw std::invalid_argument(std::string("expected ") + expected + ", found " + std::to_string(found));
+}
 
 // The document starts of a shard, a page of them in memory. The index is searched where it lies: one of 10^8 documents would not fit
 // beside the others in memory, and a mapped one that is cut short would end the process.
@@ -40,8 +48,13 @@ class Starts {
 
 Corpus::Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_size, const std::vector<ShardSpec>& shards)
     : files_(std::move(files)), item_size_(item_size), vocab_size_(vocab_size) {
+  expect(item_size == 2 || item_size == 4, "tokens of 2 or 4 bytes", item_size);
+  expect(vocab_size >= 1, "a vocabulary of one id or more", vocab_size);
   std::int64_t documents = 0;
   for (const ShardSpec& spec : shards) {
+    expect(spec.tokens >= 0 && spec.tokens <= kMost - tokens(), "shards of 0 tokens or more, 2^48 in all at most", spec.tokens);
+    expect(spec.documents >= (spec.tokens > 0) && spec.documents <= kMost - documents, "a document, and 2^48 in all at most", spec.documents);
+    expect(spec.index_header >= 0 && spec.index_header <= kMost, "a header of 0 to 2^48 bytes", spec.index_header);
     const std::size_t tokens = files_->add(spec.tokens_path, spec.tokens * item_size);
     const std::size_t index = files_->add(spec.index_path, spec.index_header + kStartBytes * spec.documents);
     shards_.push_back({tokens, index, spec.tokens, spec.documents, spec.index_header, documents});
@@ -54,11 +67,14 @@ std::size_t Corpus::shard_of(std::int64_t token) const {
   return static_cast<std::size_t>(std::upper_bound(first_token_.begin(), first_token_.end() - 1, token) - first_token_.begin() - 1);
 }
 
+void Corpus::expect_inside(std::int64_t first, std::int64_t count) const {
+  if (first >= 0 && count >= 0 && first <= tokens() && count <= tokens() - first) return;
+  throw ReadError("expected tokens from 0 to " + std::to_string(tokens()) + " of a corpus, found " + std::to_string(count) + " from " +
+                  std::to_string(first) + " on");
+}
+
 void Corpus::read(std::int64_t first, std::int64_t count, void* to) const {
-  if (first < 0 || count > tokens() - first) {
-    throw ReadError("expected tokens from 0 to " + std::to_string(tokens()) + " of a corpus, found " + std::to_string(first) + " to " +
-                    std::to_string(first + count));
-  }
+  expect_inside(first, count);
   auto* out = static_cast<char*>(to);
   for (std::size_t number = shard_of(first); count > 0; ++number) {
     const Shard& shard = shards_[number];
@@ -89,6 +105,7 @@ void Corpus::expect_in_vocabulary(const Shard& shard, std::int64_t begin, std::i
 }
 
 void Corpus::documents(std::int64_t first, std::int64_t count, std::vector<DocumentRun>& runs) const {
+  expect_inside(first, count);
   runs.clear();
   std::int64_t row = 0;
   for (std::size_t number = shard_of(first); row < count; ++number) {

@@ -24,7 +24,8 @@ struct DocumentRun {
 
 class Corpus {
  public:
-  // `item_size` is 2 for uint16, 4 for uint32. Throws ReadError for files that are missing or of another size.
+  // `item_size` is 2 for uint16, 4 for uint32. Throws std::invalid_argument for sizes that no manifest holds (spec/formats.md, F1),
+  // ReadError for files that are missing or of another size.
   Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_size, const std::vector<ShardSpec>& shards);
 
   int item_size() const { return item_size_; }
@@ -42,6 +43,7 @@ class Corpus {
     std::int64_t tokens, documents, index_header, first_document;
   };
 
+  void expect_inside(std::int64_t first, std::int64_t count) const;
   std::size_t shard_of(std::int64_t token) const;
   void documents_in(const Shard& shard, std::int64_t begin, std::int64_t count, std::int64_t row, std::vector<DocumentRun>& runs) const;
   void expect_in_vocabulary(const Shard& shard, std::int64_t begin, std::int64_t count, const void* tokens) const;

@@ -22,6 +22,10 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 
 Descriptor::~Descriptor() { close(number_); }
 
+Files::Files(std::size_t most) : most_(most) {
+  if (most == 0) throw std::invalid_argument("expected room for one open file or more, found none");
+}
+
 std::size_t Files::add(std::string path, std::int64_t bytes) {
   struct stat found;
   if (stat(path.c_str(), &found) != 0) throw ReadError("cannot open " + path + ": " + reason() + "; restore it, or run `fivepoint verify`");

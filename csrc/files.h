@@ -39,8 +39,8 @@ class Descriptor {
 
 class Files {
  public:
-  // At most `most` descriptors are held.
-  explicit Files(std::size_t most) : most_(most) {}
+  // At most `most` descriptors are held; throws std::invalid_argument for none at all.
+  explicit Files(std::size_t most);
 
   // Adds a file of `bytes` bytes and returns its number. What stands under the path now is what every later read must find: throws
   // ReadError where that is nothing, or of another size.

@@ -62,7 +62,7 @@ std::shared_ptr<Resolver> make_resolver(std::uint64_t seed, const std::vector<So
 
 // int64 [count, 8]: phase, source, corpus, draw, epoch, offset, window, first token
 py::array_t<std::int64_t> resolve(const Resolver& resolver, std::int64_t first, std::int64_t count) {
-  if (first < 0 || count < 0 || first + count > resolver.length()) throw std::out_of_range("expected positions of the run");
+  resolver.expect_in_run(first, count);
   std::vector<Sample> samples(static_cast<std::size_t>(count));
   {
     const py::gil_scoped_release released;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <stdexcept>
 
 namespace fivepoint {
@@ -117,6 +118,9 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   std::vector<Slot*> wanted;
   std::vector<Range> missing;
   for (const Range range : ranges) {
+    if (range.first < 0 || range.count < 0 || range.first > std::numeric_limits<std::int64_t>::max() - range.count) {
+      throw MisuseError("expected positions from 0 on, found " + std::to_string(range.count) + " from " + std::to_string(range.first) + " on");
+    }
     const auto held = std::find_if(state.wanted.begin(), state.wanted.end(), [&](const Slot* slot) {
       return slot->range.first == range.first && slot->range.count == range.count && !slot->error;
     });
@@ -133,7 +137,8 @@ void Prefetch::want(const std::vector<Range>& ranges) {
     const auto unused = std::find_if(state.slots.begin(), state.slots.end(), [&](const Slot& slot) {
       return std::find(wanted.begin(), wanted.end(), &slot) == wanted.end();
     });
-    if (unused == state.slots.end() || static_cast<std::size_t>(next->count * state.reader->row_bytes()) > unused->bytes) {
+    const auto room = [&](const Slot& slot) { return static_cast<std::int64_t>(slot.bytes) / state.reader->row_bytes(); };
+    if (unused == state.slots.end() || next->count > room(*unused)) {
       throw MisuseError("expected a slot with room for " + std::to_string(next->count) + " rows, found none");
     }
     Slot& slot = *unused;
@@ -207,7 +212,8 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slot& 
 
 Prefetch::Slot* Prefetch::slot_with(Range rows) const {
   for (Slot* slot : state_->wanted) {
-    if (slot->range.first <= rows.first && rows.first + rows.count <= slot->range.first + slot->range.count) return slot;
+    if (rows.first < slot->range.first || rows.count < 0) continue;
+    if (rows.count <= slot->range.count - (rows.first - slot->range.first)) return slot;
   }
   throw MisuseError("expected rows of a wanted range, found positions from " + std::to_string(rows.first) + " on");
 }

@@ -1,6 +1,7 @@
 #include "reader.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "boundaries.h"
@@ -10,18 +11,36 @@ namespace fivepoint {
 
 namespace {
 
-constexpr std::int64_t kCacheLine = 64;
+constexpr std::int64_t kCacheLine = 64, kLongest = std::int64_t{1} << 40;
 
 }  // namespace
 
 Reader::Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>> corpora,
                std::int64_t seq_len, bool with_documents)
     : resolver_(std::move(resolver)), corpora_(std::move(corpora)), seq_len_(seq_len), with_documents_(with_documents) {
+  if (seq_len < 1 || seq_len > kLongest) throw std::invalid_argument("expected rows of 1 to 2^40 tokens, found " + std::to_string(seq_len));
+  const auto expect = [](bool same) {
+    if (!same) throw std::invalid_argument("expected the corpora of the resolver's sources, of as many tokens, found others");
+  };
+  const std::vector<SourceSpec>& sources = resolver_->sources();
+  expect(corpora_.size() == sources.size());
   int item_size = 2;
-  for (const auto& source : corpora_) {
-    for (const auto& corpus : source) item_size = std::max(item_size, corpus->item_size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    expect(corpora_[i].size() == sources[i].tokens.size());
+    for (std::size_t k = 0; k < corpora_[i].size(); ++k) {
+      expect(corpora_[i][k] && corpora_[i][k]->tokens() == sources[i].tokens[k]);
+      item_size = std::max(item_size, corpora_[i][k]->item_size());
+    }
   }
   row_bytes_ = ((seq_len + 1) * item_size + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+void Reader::expect_place(const Sample& sample) const {
+  const auto source = static_cast<std::size_t>(sample.source), number = static_cast<std::size_t>(sample.corpus);
+  if (source >= corpora_.size() || number >= corpora_[source].size()) {
+    throw ReadError("expected a corpus of the plan, found number " + std::to_string(sample.corpus) + " of source " +
+                    std::to_string(sample.source));
+  }
 }
 
 void Reader::read(std::int64_t first, std::int64_t count, Rows& rows, std::int64_t row, Resolver::Scratch& scratch) const {
@@ -34,6 +53,7 @@ void Reader::load(Rows& rows, std::int64_t row, std::int64_t count) const {
     const auto number = static_cast<std::size_t>(row + k);
     const Sample& sample = rows.samples[number];
     try {
+      expect_place(sample);
       corpus(sample).read(sample.first, seq_len_ + 1, rows.data + (row + k) * row_bytes_);
       if (with_documents_) corpus(sample).documents(sample.first, seq_len_ + 1, rows.documents[number]);
     } catch (const std::exception& reason) {

@@ -33,7 +33,8 @@ struct BatchMemory {
 
 class Reader {
  public:
-  // `corpora` by source and corpus; all phases have this seq_len.
+  // `corpora` by source and corpus, those of the resolver; all phases have this seq_len. Throws std::invalid_argument for others, and for
+  // rows that no memory holds.
   Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>> corpora, std::int64_t seq_len,
          bool with_documents);
 
@@ -51,6 +52,7 @@ class Reader {
   void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch, std::int64_t at, std::int64_t of) const;
 
  private:
+  void expect_place(const Sample& sample) const;
   const Corpus& corpus(const Sample& sample) const {
     return *corpora_[static_cast<std::size_t>(sample.source)][static_cast<std::size_t>(sample.corpus)];
   }

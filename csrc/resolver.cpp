@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -13,11 +14,50 @@ namespace {
 // Positions resolved side by side: the rounds of one permutation wait for each other, those of eight do not.
 constexpr std::int64_t kBlock = 8;
 
+// Positions of a run, those that skips pass over included, and windows of a source: no sum of them passes 2^63.
+constexpr auto kMost = static_cast<std::int64_t>(Permutation::kLargest);
+
+void expect(bool sound, const char* expected, std::int64_t found) {
+  if (!sound) throw std::invalid_argument(std::string("expected ") + expected + ", found " + std::to_string(found));
+}
+
+// Holds the run to what F3 says of every plan; what is left to the loop over phases is what a phase alone can tell.
+void expect_plan(const std::vector<SourceSpec>& sources, const std::vector<PhaseSpec>& phases, const std::vector<Skip>& skips) {
+  std::int64_t length = 0, before = -1;
+  for (const PhaseSpec& phase : phases) {
+    expect(phase.length >= 0 && phase.length <= kMost - length, "phases of 0 samples or more, 2^48 in all at most", phase.length);
+    expect(phase.grid >= 1, "a grid of one token or more", phase.grid);
+    expect(phase.weights.size() == sources.size(), "a weight of each source in each phase",
+           static_cast<std::int64_t>(phase.weights.size()));
+    length += phase.length;
+  }
+  std::int64_t passed = length;
+  for (const Skip& skip : skips) {
+    expect(skip.at > before && skip.at < length, "skips at strictly ascending positions of the run", skip.at);
+    expect(skip.count >= 1 && skip.count <= kMost - passed, "skips of one sample or more, 2^48 with the run at most", skip.count);
+    before = skip.at;
+    passed += skip.count;
+  }
+}
+
+// Windows before each corpus of a source, and their sum.
+std::vector<std::int64_t> windows_of(const SourceSpec& source, std::int64_t grid) {
+  std::vector<std::int64_t> before{0};
+  for (const std::int64_t tokens : source.tokens) {
+    expect(tokens >= 0, "corpora of 0 tokens or more", tokens);
+    const std::int64_t windows = std::max<std::int64_t>(0, tokens - 1) / grid;
+    expect(windows <= kMost - before.back(), "at most 2^48 windows in a source, and a corpus of fewer", windows);
+    before.push_back(before.back() + windows);
+  }
+  return before;
+}
+
 }  // namespace
 
 Resolver::Resolver(std::uint64_t seed, std::vector<SourceSpec> sources, const std::vector<PhaseSpec>& phases,
                    const std::vector<Skip>& skips)
     : seed_(seed), sources_(std::move(sources)) {
+  expect_plan(sources_, phases, skips);
   std::map<std::tuple<std::vector<std::int64_t>, Rule, std::int64_t>, std::shared_ptr<const Blend>> blends;
   std::vector<std::int64_t> cursors(sources_.size(), 0);
   auto skip = skips.begin();
@@ -28,17 +68,14 @@ Resolver::Resolver(std::uint64_t seed, std::vector<SourceSpec> sources, const st
       phase.passed.push_back(phase.passed.back() + skip->count);
     }
     const std::int64_t taken = spec.length + phase.passed.back();
-    std::int64_t period = 0;
-    for (const std::int64_t weight : spec.weights) period += weight;
     // Phases of one period or more share the table of equal weights, however long they are.
-    const std::int64_t limit = taken < period ? taken : -1;
+    const std::int64_t limit = taken < sum_of_weights(spec.weights) ? taken : -1;
     auto& blend = blends[{spec.weights, spec.rule, limit}];
     if (!blend) blend = std::make_shared<Blend>(spec.weights, spec.rule, limit);
     phase.blend = blend;
     for (std::size_t i = 0; i < sources_.size(); ++i) {
-      std::vector<std::int64_t> before{0};
-      for (const std::int64_t tokens : sources_[i].tokens) before.push_back(before.back() + std::max<std::int64_t>(0, tokens - 1) / spec.grid);
-      if (spec.weights[i] > 0 && before.back() < 1) throw std::invalid_argument("expected a window in each weighed source");
+      std::vector<std::int64_t> before = windows_of(sources_[i], spec.grid);
+      expect(spec.weights[i] == 0 || before.back() > 0, "a window in each weighed source", before.back());
       phase.sides.emplace_back(static_cast<std::uint64_t>(std::max<std::int64_t>(1, before.back())));
       phase.windows.push_back(std::move(before));
     }
@@ -49,7 +86,15 @@ Resolver::Resolver(std::uint64_t seed, std::vector<SourceSpec> sources, const st
   }
 }
 
+void Resolver::expect_in_run(std::int64_t first, std::int64_t count) const {
+  if (first >= 0 && count >= 0 && first <= length_ && count <= length_ - first) return;
+  throw std::out_of_range("expected positions of the run, from 0 to " + std::to_string(length_) + ", found " + std::to_string(count) +
+                          " from " + std::to_string(first) + " on");
+}
+
 void Resolver::resolve(std::int64_t first, std::int64_t count, Sample* samples, Scratch& scratch) const {
+  expect_in_run(first, count);
+  if (count == 0) return;
   scratch.epochs_.resize(sources_.size());
   auto phase = std::upper_bound(phases_.begin(), phases_.end(), first, [](std::int64_t p, const Phase& each) { return p < each.start; }) - 1;
   while (count > 0) {

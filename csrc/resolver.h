@@ -34,10 +34,12 @@ struct Sample {
 
 class Resolver {
  public:
-  // Skips ascend strictly by `at`. Throws std::invalid_argument for weights that A4 does not take, and for a weighed source without windows.
+  // Skips ascend strictly by `at`. Throws std::invalid_argument for what no plan holds (spec/formats.md, F3), and for a weighed source
+  // without windows.
   Resolver(std::uint64_t seed, std::vector<SourceSpec> sources, const std::vector<PhaseSpec>& phases, const std::vector<Skip>& skips);
 
   std::int64_t length() const { return length_; }
+  const std::vector<SourceSpec>& sources() const { return sources_; }
   std::int64_t grid(std::int32_t phase) const { return phases_[static_cast<std::size_t>(phase)].grid; }
 
   // The permutation of each source in the epoch that was last asked for: neighbours mostly share it. One for each thread that resolves.
@@ -50,7 +52,10 @@ class Resolver {
     std::vector<Epoch> epochs_;
   };
 
-  // The samples at positions first to first + count, which lie in the run.
+  // Throws std::out_of_range unless positions first to first + count lie in the run.
+  void expect_in_run(std::int64_t first, std::int64_t count) const;
+
+  // The samples at positions first to first + count; throws std::out_of_range outside the run.
   void resolve(std::int64_t first, std::int64_t count, Sample* samples, Scratch& scratch) const;
 
  private:

@@ -93,7 +93,8 @@ def _budget(plan: "Plan", names: list[str]) -> None:
         limit, holder = min(limits)
         raise BudgetError(
             f"source {holder!r} may begin {limit} epoch{'s' * (limit != 1)} (max_epochs) and the plan begins {begun}; "
-            f"lower its weight, shorten the run, or raise the budget\n{_table(plan, names)}"
+            f"lower its weight, shorten the run, or raise the budget",
+            _table(plan, names),
         )
 
 
@@ -104,11 +105,12 @@ def _sign_off(plan: "Plan", names: list[str]) -> None:
         raise BudgetError(
             f"source {names[0]!r} is passed through {float(passes):.2f} times, and above {EPOCHS_WITHOUT_SIGN_OFF} somebody signs "
             "off on it; "
-            f'lower its weight, or say who accepts it and why: repeats_signed_off = "..."\n{_table(plan, names)}'
+            f'lower its weight, or say who accepts it and why: repeats_signed_off = "..."',
+            _table(plan, names),
         )
 
 
-def _table(plan: "Plan", names: list[str]) -> str:
+def _table(plan: "Plan", names: list[str]) -> tuple[str, ...]:
     """Return, phase by phase, what is drawn of the sources at fault."""
     rows = ["phase  source                     draws     windows   epochs at its end   max_epochs"]
     for phase, stretch in enumerate(plan.resolver.stretches):
@@ -120,7 +122,7 @@ def _table(plan: "Plan", names: list[str]) -> str:
                 limit = "-" if budget is None or budget.max_epochs is None else str(budget.max_epochs)
                 passed = (stretch.base[number] + counts[number]) / windows
                 rows.append(f"{phase:>5}  {source.name:<20} {counts[number]:>11} {windows:>11}   {passed:>17.3f}   {limit:>10}")
-    return "\n".join(rows)
+    return tuple(rows)
 
 
 def _drawn(plan: "Plan", number: int, name: str) -> None:

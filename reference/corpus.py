@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import CorpusError, RangeError
 from .boundaries import documents_at
+from .index import starts_in
 from .manifest import MANIFEST, Manifest
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -113,13 +114,13 @@ class CorpusReader:
         shard = self.manifest.shards[number]
         path = self.folder / shard.index_file
         try:
-            starts: Array = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as reason:
+            starts = starts_in(path.read_bytes())
+        except (OSError, ValueError) as reason:
             raise CorpusError(f"{path} is not a document index: {reason}; restore it from a copy") from reason
-        if starts.dtype != np.dtype("<i8") or starts.shape != (shard.documents,) or starts[0] != 0 or starts[-1] > shard.tokens:
+        if starts.size != shard.documents or starts[0] != 0 or starts[-1] > shard.tokens or (starts[1:] < starts[:-1]).any():
             raise CorpusError(
-                f"{path}: expected {shard.documents} document starts (int64) from 0 to at most {shard.tokens}, "
-                f"found {starts.dtype} {starts.shape}; run `fivepoint verify` and restore it"
+                f"{path}: expected {shard.documents} document starts that ascend from 0 to at most {shard.tokens}, found {starts.size} "
+                "that are no such row; run `fivepoint verify` and restore it"
             )
         return starts
 

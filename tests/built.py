@@ -6,7 +6,7 @@ from types import ModuleType
 
 from checkout import ROOT
 
-CASES = 15
+CASES = 19
 """Test cases of csrc/tests."""
 
 

@@ -1,5 +1,6 @@
 """Drivers that take their process down or hold it: a verdict that names it, exit code 1, and the suite goes on."""
 
+import io
 import os
 import re
 import shlex
@@ -16,7 +17,8 @@ from fivepoint.conformance.bench import Bench
 from fivepoint.conformance.case import Leg
 from fivepoint.conformance.cases import one_source
 from fivepoint.conformance.doors import InProcess, Processes, host_command, procfs
-from fivepoint.conformance.doors.replies import DriverFault
+from fivepoint.conformance.doors.replies import DriverFault, opened
+from fivepoint.conformance.doors.wire import Rubbish, receive
 from fivepoint.conformance.driver import Layout
 from fivepoint.conformance.opening import command_of
 from fivepoint.errors import OutputError, UsageError
@@ -154,3 +156,23 @@ def test_a_state_is_one_frame_of_bytes(monkeypatch, frames, got):
         monkeypatch.setattr(play.ranks[0], "reply", lambda: (None, frames))
         with pytest.raises(DriverFault, match=re.escape(got)):
             play.save()
+
+
+@pytest.mark.parametrize("must", ["V9", "", None, 1, ["V1"], {}])
+def test_a_fault_against_no_must_is_the_drivers_own(must):
+    with pytest.raises(DriverFault, match="answered fault with must") as found:
+        opened({"fault": "it is not me", "must": must}, [], 3)
+    assert (found.value.must, found.value.rank) == ("V2", 3)
+
+
+ABSURD = [[10**30], [0, 10**30], [0, 1 << 31, 1 << 31, 1 << 31], [1 << 20, 1 << 20], [0] * 9, [-1], [0, -1]]
+
+
+@pytest.mark.parametrize("shape", ABSURD, ids=str)
+def test_a_frame_of_an_absurd_shape_is_refused_before_it_is_read(shape):
+    def read(size):
+        pytest.fail(f"read {size} bytes")
+
+    line = b'{"ok": null, "frames": [{"dtype": "int64", "shape": %s}]}\n' % str(shape).encode()
+    with pytest.raises(Rubbish, match="expected frames of"):
+        receive(io.BytesIO(line).readline, read)

@@ -76,7 +76,7 @@ def test_the_specification_is_in_the_wheel(contents):
 
 
 def test_the_scripts_of_the_root_stay_out(contents):
-    strays = {"setup.py", "conftest.py", "tests", "examples", "benchmarks", "docs", "csrc"}
+    strays = {"setup.py", "conftest.py", "tests", "examples", "benchmarks", "docs", "csrc", "fuzz"}
     assert not {name for name in contents if name.split("/")[1] in strays}
 
 

@@ -204,3 +204,8 @@ def test_a_malformed_plan(write, load, fault):
     MALFORMED[fault](plan)
     with pytest.raises(PlanError):
         load(plan)
+
+
+def test_a_refusal_is_one_line_whatever_a_file_names():
+    assert str(PlanError("found a\nb\x1b[31m")) == r"found a\nb\x1b[31m"
+    assert str(BudgetError("found a\nb", ("one  1", "two\n 2"))) == "found a\\nb\none  1\ntwo\\n 2"

@@ -13,7 +13,9 @@ from independent import boundaries
 from independent.identity import sha256
 from plans import make_plan, phase, read
 
+from fivepoint.corpus.verify import problems
 from fivepoint.errors import CorpusError
+from fivepoint.reference.corpus import CorpusReader
 from fivepoint.reference.loader import Loader
 from fivepoint.reference.plan import Plan
 
@@ -220,7 +222,11 @@ def test_rows_of_several_corpora_are_bounded_apart(tmp_path):
 
 
 @pytest.mark.clause("D0.5")
-@pytest.mark.parametrize("starts", [[0, 5, 10], [0, 5, 10, 15, 20], [1, 5, 10, 15], [0, 5, 10, 22]], ids=str)
+@pytest.mark.parametrize(
+    "starts",
+    [[0, 5, 10], [0, 5, 10, 15, 20], [1, 5, 10, 15], [0, 5, 10, 22], [0, 10, 5, 15], [0, -5, 10, 15]],
+    ids=str,
+)
 def test_an_index_of_other_documents_is_refused(tmp_path, starts):
     folder = write_corpus(tmp_path / "corpus", Serial().documents([5, 5, 5, 6]))
     serve(folder, boundaries=KINDS)
@@ -237,6 +243,33 @@ def test_a_part_of_an_index_is_refused(tmp_path, size):
     os.truncate(next(folder.glob("*.idx.npy")), size)
     with pytest.raises(CorpusError):
         serve(folder, boundaries=KINDS)
+
+
+TORN = {
+    "an open bracket": (b"(4,)", b"(4 , "),
+    "an indent": (b"{'descr'", b"\n  {'de"),
+    "a null byte": (b"'descr'", b"'de\0cr'"),
+    "a list for a type": (b"'<i8'", b"[()] "),
+    "a set": (b"'<i8'", b"{[1]}"),
+    "a number too long": (b"(4,), }", b"(4,) , " + b"9" * 20),
+    "a shape beyond memory": (b"(4,), }                  ", b"(4444444444444444444,), }"),
+    "a shape below zero": (b"(4,), } ", b"(-4,), }"),
+    "big-endian": (b"'<i8'", b"'>i8'"),
+    "of no bytes": (b"'<i8'", b"'<V0'"),
+}
+
+
+@pytest.mark.clause("D0.5")
+@pytest.mark.parametrize("torn", TORN)
+def test_an_index_with_a_torn_header_is_refused(tmp_path, torn):
+    folder = write_corpus(tmp_path / "corpus", Serial().documents([5, 5, 5, 6]))
+    index = next(folder.glob("*.idx.npy"))
+    before, after = TORN[torn]
+    whole = index.read_bytes()
+    index.write_bytes(whole.replace(before, after, 1).ljust(len(whole))[: len(whole) - 32] + whole[-32:])
+    with pytest.raises(CorpusError, match="is not a document index"):
+        CorpusReader(folder).documents(0, 1)
+    assert any(str(index) in problem for problem in problems(folder))
 
 
 @pytest.mark.clause("C3.6")

@@ -29,7 +29,10 @@ def opened(message: dict[str, Any], frames: list[Array], number: int) -> tuple[A
     if name == "refused":
         raise Refusal(message["refused"])
     if name == "fault":
-        raise DriverFault(str(message.get("must", "V1")), message["fault"], number)
+        must = message.get("must", "V1")
+        if not isinstance(must, str) or must not in MUSTS:
+            raise DriverFault("V2", f"answered fault with must {str(must)[:80]}, none of {', '.join(MUSTS)}", number)
+        raise DriverFault(must, message["fault"], number)
     if name == "error":
         raise LoaderError(f"process {number}: {message['error']}")
     return message["ok"], frames

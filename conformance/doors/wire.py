@@ -53,7 +53,8 @@ def receive(read_line: Callable[[], bytes], read_exactly: Callable[[int], bytes]
             raise Rubbish(f"expected frames of {', '.join(DTYPES)}, found {str(dtype)[:80]} {_short(shape)}")
         size = prod(shape) * np.dtype(dtype).itemsize
         left -= size
-        if left < 0 or len(shape) > MOST_AXES:
+        # numpy multiplies the axes of an array without entries too, all but those of length 0.
+        if left < 0 or len(shape) > MOST_AXES or prod(axis for axis in shape if axis) > LARGEST:
             raise Rubbish(f"expected frames of at most 2 GiB in all and {MOST_AXES} axes each, found {dtype} {_short(shape)}")
         try:
             data = read_exactly(size)

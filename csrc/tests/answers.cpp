@@ -102,7 +102,8 @@ void boundaries(std::istream& line) {
     each.index_header = next<std::int64_t>(line);
   }
   const auto corpus = std::make_shared<const Corpus>(std::make_shared<Files>(16), item_size, vocab_size, shards);
-  const auto resolver = std::make_shared<const Resolver>(0, std::vector<SourceSpec>{}, std::vector<PhaseSpec>{}, std::vector<Skip>{});
+  const auto resolver = std::make_shared<const Resolver>(0, std::vector<SourceSpec>{{0, {corpus->tokens()}}}, std::vector<PhaseSpec>{},
+                                                         std::vector<Skip>{});
   const Reader reader(resolver, {{corpus}}, seq_len, true);
   const auto firsts = list<std::int64_t>(line);
   const std::size_t rows = firsts.size(), tokens = rows * static_cast<std::size_t>(seq_len);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -75,6 +76,51 @@ TEST_CASE("a blend of many sources and extreme weights stays within its bound") 
   }
   CHECK_THROWS_AS(Blend({0, 0}, Rule::kEarliestDeadline), std::invalid_argument);
   CHECK_THROWS_AS(Blend({1, -1}, Rule::kEarliestDeadline), std::invalid_argument);
+}
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+
+TEST_CASE("weights that no plan holds are refused, and draws beyond every position are not served") {
+  const auto refused = [](const std::vector<std::int64_t>& weights) {
+    for (const Rule rule : {Rule::kEarliestDeadline, Rule::kFurthestBehind}) {
+      CHECK_THROWS_AS(Blend(weights, rule, 4), std::invalid_argument);
+    }
+  };
+  refused({});
+  refused({kHuge, kHuge - 1});
+  refused({std::int64_t{1} << 40, 1});
+  const Blend blend({3, 1}, Rule::kEarliestDeadline);
+  CHECK(blend.position(1, kHuge) == -1);
+  CHECK(blend.position(1, kHuge / 4 - 1) > 0);
+  CHECK(Blend({3, 1}, Rule::kEarliestDeadline, 2).position(0, 2) == -1);
+}
+
+TEST_CASE("parameters that no plan holds are refused") {
+  const std::vector<SourceSpec> sources = {{1, {41}}, {2, {33, 9}}};
+  const PhaseSpec sound{20, 4, Rule::kEarliestDeadline, {2, 1}};
+  const auto refused = [](const std::vector<SourceSpec>& found, const std::vector<PhaseSpec>& phases, const std::vector<Skip>& skips) {
+    CHECK_THROWS_AS(Resolver(7, found, phases, skips), std::invalid_argument);
+  };
+  for (const std::int64_t length : {std::int64_t{-1}, kHuge}) refused(sources, {sound, {length, 4, sound.rule, {2, 1}}}, {});
+  for (const std::int64_t grid : {std::int64_t{0}, std::int64_t{-4}}) refused(sources, {{20, grid, sound.rule, {2, 1}}}, {});
+  for (const auto& weights : std::vector<std::vector<std::int64_t>>{{1}, {1, 1, 1}, {kHuge, kHuge}}) {
+    refused(sources, {{20, 4, sound.rule, weights}}, {});
+  }
+  refused({{1, {4}}, {2, {33}}}, {sound}, {});
+  refused({{1, {-1}}, {2, {33}}}, {sound}, {});
+  refused({{1, {kHuge, kHuge}}, {2, {33}}}, {{20, 1, sound.rule, {2, 1}}}, {});
+  for (const Skip skip : {Skip{-1, 1}, Skip{20, 1}, Skip{3, 0}, Skip{3, -1}, Skip{3, kHuge}}) refused(sources, {sound}, {skip});
+  refused(sources, {sound}, {{3, 1}, {3, 1}});
+  refused(sources, {sound}, {{3, 1}, {2, 1}});
+  const Resolver resolver(7, sources, {sound}, {{3, 1}});
+  Resolver::Scratch scratch;
+  Sample sample;
+  for (const std::int64_t first : {std::int64_t{-1}, std::int64_t{20}, kHuge}) {
+    CHECK_THROWS_AS(resolver.resolve(first, 1, &sample, scratch), std::out_of_range);
+  }
+  CHECK_THROWS_AS(resolver.resolve(1, -1, &sample, scratch), std::out_of_range);
+  CHECK_THROWS_AS(Resolver(7, sources, {}, {}).resolve(0, 1, &sample, scratch), std::out_of_range);
+  Resolver(7, sources, {}, {}).resolve(0, 0, &sample, scratch);  // a run without a phase
 }
 
 TEST_CASE("an epoch holds every window once, through phases and skips, however it is asked for") {

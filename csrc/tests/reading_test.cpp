@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <random>
 #include <thread>
@@ -108,6 +109,61 @@ TEST_CASE("documents of a row are those of the index, empty ones and shards' bor
   CHECK_THROWS_AS(corpus.read(-1, 4, tokens.data()), ReadError);
   const Corpus small(files, 4, 9, write_shards<std::uint32_t>(folder, "v", {{20}}, 0));
   CHECK_THROWS_WITH_AS(small.read(4, 12, tokens.data()), doctest::Contains("vocabulary's size 9, found 9 at byte 36"), ReadError);
+}
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+
+TEST_CASE("sizes that no file has are refused, and places that no corpus has") {
+  const Folder folder;
+  const ShardSpec sound = write_shards<std::uint16_t>(folder, "c", {{3, 5}}, 0)[0];
+  auto files = std::make_shared<Files>(4);
+  const auto refused = [&](const ShardSpec& shard, int item_size = 2, std::int64_t vocab_size = 9) {
+    CHECK_THROWS_AS(Corpus(files, item_size, vocab_size, {sound, shard}), std::invalid_argument);
+  };
+  for (const std::int64_t wrong : {std::int64_t{-1}, kHuge, kHuge / 2 + 9}) {
+    refused({sound.tokens_path, wrong, sound.index_path, sound.documents, sound.index_header});
+    refused({sound.tokens_path, sound.tokens, sound.index_path, wrong, sound.index_header});
+    refused({sound.tokens_path, sound.tokens, sound.index_path, sound.documents, wrong});
+  }
+  refused({sound.tokens_path, sound.tokens, sound.index_path, 0, sound.index_header});
+  for (const int item_size : {0, 3, -2}) refused(sound, item_size);
+  for (const std::int64_t vocab_size : {0, -1}) refused(sound, 2, vocab_size);
+  CHECK_THROWS_AS(Files(0), std::invalid_argument);
+  const Corpus corpus(files, 2, 9, {sound});
+  std::uint16_t tokens[9];
+  std::vector<DocumentRun> runs;
+  for (const Range place : {Range{-1, 2}, Range{kHuge, 2}, Range{7, 2}, Range{0, -1}, Range{0, kHuge}}) {
+    CHECK_THROWS_AS(corpus.read(place.first, place.count, tokens), ReadError);
+    CHECK_THROWS_AS(corpus.documents(place.first, place.count, runs), ReadError);
+  }
+}
+
+TEST_CASE("a reader has the corpora of its resolver, and rows that memory can hold") {
+  const Folder folder;
+  auto files = std::make_shared<Files>(4);
+  using Corpora = std::vector<std::vector<std::shared_ptr<const Corpus>>>;
+  auto corpus = std::make_shared<const Corpus>(files, 2, 99, write_shards<std::uint16_t>(folder, "c", {{30}}, 0));
+  auto resolver = std::make_shared<const Resolver>(7, std::vector<SourceSpec>{{1, {30}}},
+                                                   std::vector<PhaseSpec>{{9, 4, Rule::kEarliestDeadline, {1}}}, std::vector<Skip>{});
+  const auto other = std::make_shared<const Resolver>(7, std::vector<SourceSpec>{{1, {31}}}, std::vector<PhaseSpec>{}, std::vector<Skip>{});
+  for (const Corpora& corpora : {Corpora{}, Corpora{{}}, Corpora{{corpus}, {corpus}}, Corpora{{corpus, corpus}}, Corpora{{nullptr}}}) {
+    CHECK_THROWS_AS(Reader(resolver, corpora, 4, true), std::invalid_argument);
+  }
+  CHECK_THROWS_AS(Reader(other, {{corpus}}, 4, true), std::invalid_argument);
+  for (const std::int64_t seq_len : {std::int64_t{0}, std::int64_t{-4}, kHuge, kHuge / 2}) {
+    CHECK_THROWS_AS(Reader(resolver, {{corpus}}, seq_len, true), std::invalid_argument);
+  }
+  const Reader reader(resolver, {{corpus}}, 4, true);
+  std::vector<char> data(static_cast<std::size_t>(reader.row_bytes()));
+  Rows rows;
+  rows.data = data.data();
+  rows.resize(1, true);
+  for (const auto& [source, number] : std::vector<std::pair<std::int32_t, std::int32_t>>{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}) {
+    rows.samples[0] = {};
+    rows.samples[0].source = source;
+    rows.samples[0].corpus = number;
+    CHECK_THROWS_AS(reader.load(rows, 0, 1), ReadError);
+  }
 }
 
 // A plan of two sources, one of two bytes and one of four, and a reader of it.
@@ -265,6 +321,10 @@ TEST_CASE("what was not wanted, or has no room, is refused") {
   CHECK_THROWS_AS(prefetch->wait({5, 10}, 1), MisuseError);
   CHECK_THROWS_AS(prefetch->want({{0, 11}}), MisuseError);
   CHECK_THROWS_AS(prefetch->want({{0, 10}, {10, 10}, {20, 10}}), MisuseError);
+  for (const Range rows : {Range{0, -1}, Range{-1, 1}, Range{0, kHuge}, Range{kHuge, 1}}) {
+    CHECK_THROWS_AS(prefetch->want({rows}), MisuseError);
+    CHECK_THROWS_AS(prefetch->wait(rows, 1), MisuseError);
+  }
 }
 
 }  // namespace

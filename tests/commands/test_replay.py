@@ -14,7 +14,7 @@ from plans import corpora_of, make_plan, phase
 from runs import answer, fivepoint, prepare_run, refusal, steps
 
 from fivepoint.audit.log_lines import find_step, read
-from fivepoint.audit.preview import printable
+from fivepoint.errors import printable
 from fivepoint.reference.manifest import Tokenizer
 
 pytestmark = pytest.mark.clause("C4.11")

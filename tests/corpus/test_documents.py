@@ -1,6 +1,7 @@
 """Documents of files of every kind: which there are, in which order, and what is refused."""
 
 import gzip
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,6 +83,13 @@ def test_a_corrupt_compressed_file_is_refused(tmp_path, suffix, damage):
     path.write_bytes(data)
     with pytest.raises(InputError, match=rf"web\.jsonl{suffix} is corrupt or cut short"):
         read_documents(path)
+
+
+def test_a_field_of_another_name_is_shown_in_one_line(tmp_path):
+    (tmp_path / "web.jsonl").write_text(json.dumps({"a\nb\x1b": "one", "body": "two"}))
+    with pytest.raises(InputError) as refused:
+        read_documents(tmp_path / "web.jsonl")
+    assert r"found a\nb\x1b, body;" in str(refused.value) and "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

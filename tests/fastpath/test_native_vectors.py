@@ -59,7 +59,7 @@ class Native(Reference):
     def boundaries(self, documents: list[int], seq_len: int, rows: list[int]) -> Json:
         folder = write_corpus(self._file("corpus"), Serial().documents(documents), shard_bytes=16)
         corpus = native.corpus(CorpusReader(folder), _C.Files(16))
-        reader = _C.Reader(_C.Resolver(0, [], [], []), [[corpus]], seq_len, True)
+        reader = _C.Reader(_C.Resolver(0, [(0, [sum(documents)])], [], []), [[corpus]], seq_len, True)
         places, pool = [(0, 0, row) for row in rows], _C.MemoryPool(0)
         found = batch.filled(len(rows), seq_len, KINDS, pool, lambda memory: reader.read_places(places, memory))
         return {
