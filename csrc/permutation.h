@@ -52,6 +52,32 @@ class Permutation {
     return y;
   }
 
+  static constexpr int kAtOnce = 16;
+
+  // Replaces places[k] by permutations[k](places[k]), for up to kAtOnce of them, round by round: the rounds of one wait for each other, those
+  // of several do not.
+  static void permute(const Permutation* permutations, std::uint64_t* places, int count) {
+    std::uint64_t left[kAtOnce], right[kAtOnce];
+    for (int k = 0; k < count; ++k) {
+      right[k] = places[k] / permutations[k].columns_;
+      left[k] = places[k] % permutations[k].columns_;
+    }
+    for (int r = 0; r < kRounds; ++r) {
+      for (int k = 0; k < count; ++k) {
+        const Permutation& one = permutations[k];
+        const std::uint64_t width = r % 2 ? one.rows_ : one.columns_;
+        const std::uint64_t moved = left[k] + one.round(r, right[k], width);
+        left[k] = right[k];
+        right[k] = moved >= width ? moved - width : moved;
+      }
+    }
+    for (int k = 0; k < count; ++k) {
+      const Permutation& one = permutations[k];
+      const std::uint64_t x = one.columns_ * right[k] + left[k];
+      places[k] = one.n_ == 1 ? 0 : x < one.n_ ? x : one(x);
+    }
+  }
+
   std::uint64_t pass(std::uint64_t x) const {
     std::uint64_t right = x / columns_, left = x % columns_;
     for (int r = 0; r < kRounds; ++r) {

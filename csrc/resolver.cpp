@@ -11,8 +11,7 @@ namespace fivepoint {
 
 namespace {
 
-// Positions resolved side by side: the rounds of one permutation wait for each other, those of eight do not.
-constexpr std::int64_t kBlock = 8;
+constexpr std::int64_t kBlock = Permutation::kAtOnce;
 
 // Positions of a run, those that skips pass over included, and windows of a source: no sum of them passes 2^63.
 constexpr auto kMost = static_cast<std::int64_t>(Permutation::kLargest);
@@ -129,7 +128,7 @@ void Resolver::resolve_in(std::int32_t number, std::int64_t first, std::int64_t 
     permutations[k] = epoch.permutation;
     places[k] = static_cast<std::uint64_t>(samples[k].offset);
   }
-  for (std::int64_t k = 0; k < count; ++k) places[k] = permutations[k](places[k]);
+  Permutation::permute(permutations, places, static_cast<int>(count));
   for (std::int64_t k = 0; k < count; ++k) {
     const std::vector<std::int64_t>& before = phase.windows[static_cast<std::size_t>(samples[k].source)];
     const auto window = static_cast<std::int64_t>(places[k]);

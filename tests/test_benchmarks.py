@@ -34,7 +34,7 @@ def rows(tmp_path_factory) -> list[dict]:
 
 @pytest.mark.slow
 def test_every_comparison_is_measured(rows):
-    assert len({(row["what"], row["against"]) for row in rows}) == len(rows) == 26
+    assert len({(row["what"], row["against"]) for row in rows}) == len(rows) == 29
     assert all(row["times"] > 0 and row["spread"] >= 0 for row in rows)
 
 
@@ -45,12 +45,12 @@ def test_the_gate_holds_for_what_is_expected_and_names_what_fell(rows, tmp_path)
     baseline = tmp_path / "baseline.json"
     baseline.write_text(json.dumps({"rows": expected}))
     held = gate("--baseline", baseline, *SMALL)
-    assert held.returncode == 0 and held.stdout == "26 rows, 0 fell by more than noise\n", held.stdout + held.stderr
+    assert held.returncode == 0 and held.stdout == "29 rows, 0 fell by more than noise\n", held.stdout + held.stderr
     (fallen, *_) = expected
     expected[fallen] = {"times": 10_000.0, "noise": 1.0}
     baseline.write_text(json.dumps({"rows": expected}))
     fell = gate("--baseline", baseline, *SMALL)
-    assert fell.returncode == 1 and f"{fallen}: expected 10000.00 +- 1.00" in fell.stdout and "26 rows, 1 fell" in fell.stdout
+    assert fell.returncode == 1 and f"{fallen}: expected 10000.00 +- 1.00" in fell.stdout and "29 rows, 1 fell" in fell.stdout
 
 
 def test_noise_is_how_far_the_farthest_run_was():
