@@ -11,7 +11,7 @@
 namespace fivepoint {
 
 // From this many bytes of output on, stores go past the cache: it could not hold them, and reading them first would be wasted.
-inline constexpr std::size_t kStreamFrom = std::size_t{8} << 20;
+inline constexpr std::size_t kStreamFrom = std::size_t{4} << 20;
 
 #if defined(__SSE2__)
 
