@@ -60,7 +60,9 @@ def _built(target, sources, *flags, **how):
     target = target.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     (target.parent / "build.ninja").write_text(recipe(sorted(sources), target, *flags, **how))
-    subprocess.run([_ninja(), "-C", target.parent, "-v"], check=True, capture_output=True, text=True)
+    done = subprocess.run([_ninja(), "-C", target.parent, "-v"], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
     return target
 
 

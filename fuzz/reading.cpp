@@ -58,11 +58,12 @@ void append(Whole& whole, const std::vector<std::int64_t>& tokens, const std::ve
 // A batch in memory that is exactly as large as it must be, so that a sanitizer sees one store too many.
 struct Batch {
   Batch(std::size_t rows, std::size_t seq_len)
-      : inputs(rows * seq_len), targets(inputs), sources(rows), windows(rows), ids(inputs), positions(inputs), mask(new bool[rows * seq_len]) {}
+      : inputs(rows * seq_len), targets(inputs), where(rows), sources(rows), windows(rows), ids(inputs), positions(inputs),
+        mask(new bool[rows * seq_len]) {}
   BatchMemory memory() {
-    return {inputs.data(), targets.data(), sources.data(), windows.data(), ids.data(), positions.data(), mask.get(), &bounds};
+    return {inputs.data(), targets.data(), where.data(), sources.data(), windows.data(), ids.data(), positions.data(), mask.get(), &bounds};
   }
-  std::vector<std::int64_t> inputs, targets, sources, windows, ids, positions;
+  std::vector<std::int64_t> inputs, targets, where, sources, windows, ids, positions;
   std::unique_ptr<bool[]> mask;
   std::vector<std::int32_t> bounds;
 };
