@@ -61,10 +61,10 @@ class Row:
     note: str = ""
 
 
-def write_corpus(folder: Path, dtype: str, tokens: int, name: str = "") -> None:
-    """Write a corpus of random ids, documents of lognormal length, by the name of its dtype or another."""
-    choose = np.random.default_rng(list((name or dtype).encode()))
-    with CorpusWriter(folder / (name or dtype), name or dtype, VOCABULARY, Tokenizer("random ids", "0" * 64), dtype=dtype) as writer:
+def write_corpus(folder: Path, name: str, dtype: str, tokens: int) -> None:
+    """Write a corpus of random ids, documents of lognormal length."""
+    choose = np.random.default_rng(list(name.encode()))
+    with CorpusWriter(folder / name, name, VOCABULARY, Tokenizer("random ids", "0" * 64), dtype=dtype) as writer:
         left = tokens
         while left:
             length = min(left, int(choose.lognormal(7, 1)) + 1)
@@ -308,12 +308,12 @@ def cold(folder: Path, limits: Limits, rounds: int) -> Iterator[Row]:
 
 
 OPENING = """
-import sys, time
+import resource, sys, time
 import torch
 from fivepoint.fastpath import Loader
 from fivepoint.reference.plan import Plan
 
-resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20
+resident = lambda: int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() / 2**20
 before, begun = resident(), time.perf_counter()
 loader = Loader(Plan.load(sys.argv[1]), 0, 1, 8)
 next(next(loader))
@@ -326,7 +326,7 @@ def opening(folder: Path, rounds: int) -> Iterator[Row]:
     """Open plans of many positions and take the first batch: in a process of its own, and resumed near the end beside from the start."""
     names = ["books", "code", "math", *DTYPES]
     for name in names[:3]:
-        write_corpus(folder, "uint16", 1_000_000, name)
+        write_corpus(folder, name, "uint16", 1_000_000)
     weights = dict(zip(names, (17, 83, 300, 317, 283), strict=True))
     plan_of(folder, names, LARGE, weights).save(folder / "plan.json")
     took, more = [], []
@@ -383,7 +383,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(dir=options.folder))
     try:
         for dtype in DTYPES:
-            write_corpus(folder, dtype, options.megatokens * 1_000_000)
+            write_corpus(folder, dtype, dtype, options.megatokens * 1_000_000)
         limits = Limits(folder)
         rows = [row for dtype in DTYPES for size in (8, 1024) for row in gathers(folder, limits, dtype, size, options.rounds)]
         rows += [row for dtype in DTYPES for row in source_gathers(folder, limits, dtype, options.rounds)]

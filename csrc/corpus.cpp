@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <type_traits>
 
+#include "expect.h"
 #include "widen.h"
 
 namespace fivepoint {
@@ -12,13 +12,6 @@ namespace fivepoint {
 namespace {
 
 constexpr std::int64_t kStartBytes = 8;
-
-// Tokens and documents of a corpus, and bytes of an index's header: no sum of them, and no number of bytes, passes 2^63.
-constexpr std::int64_t kMost = std::int64_t{1} << 48;
-
-void expect(bool sound, const char* expected, std::int64_t found) {
-  if (!sound) throw std::invalid_argument(std::string("expected ") + expected + ", found " + std::to_string(found));
-}
 
 // The document starts of a shard, a page of them in memory. The index is searched where it lies: one of 10^8 documents would not fit
 // beside the others in memory, and a mapped one that is cut short would end the process.
@@ -53,7 +46,8 @@ Corpus::Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_s
   std::int64_t documents = 0;
   for (const ShardSpec& spec : shards) {
     expect(spec.tokens >= 0 && spec.tokens <= kMost - tokens(), "shards of 0 tokens or more, 2^48 in all at most", spec.tokens);
-    expect(spec.documents >= (spec.tokens > 0) && spec.documents <= kMost - documents, "a document, and 2^48 in all at most", spec.documents);
+    const bool few = spec.documents <= kMost - documents;
+    expect(few && spec.documents >= (spec.tokens > 0), "a document, and 2^48 in all at most", spec.documents);
     expect(spec.index_header >= 0 && spec.index_header <= kMost, "a header of 0 to 2^48 bytes", spec.index_header);
     const std::size_t tokens = files_->add(spec.tokens_path, spec.tokens * item_size);
     const std::size_t index = files_->add(spec.index_path, spec.index_header + kStartBytes * spec.documents);

@@ -32,7 +32,7 @@ class Permutation {
   // x below n. The rectangle is larger than n, so that one pass may land outside: it walks on along its cycle.
   std::uint64_t operator()(std::uint64_t x) const {
     if (n_ == 1) return 0;
-    do x = pass(x);
+    do pass(this, &x, 1);
     while (x >= n_);
     return x;
   }
@@ -54,9 +54,21 @@ class Permutation {
 
   static constexpr int kAtOnce = 16;
 
-  // Replaces places[k] by permutations[k](places[k]), for up to kAtOnce of them, round by round: the rounds of one wait for each other, those
-  // of several do not.
+  // Replaces places[k] by permutations[k](places[k]), for up to kAtOnce of them.
   static void permute(const Permutation* permutations, std::uint64_t* places, int count) {
+    pass(permutations, places, count);
+    for (int k = 0; k < count; ++k) {
+      if (permutations[k].n_ == 1) {
+        places[k] = 0;
+      } else if (places[k] >= permutations[k].n_) {
+        places[k] = permutations[k](places[k]);
+      }
+    }
+  }
+
+ private:
+  // Goes through the rounds of several side by side: those of one wait for each other.
+  static void pass(const Permutation* permutations, std::uint64_t* places, int count) {
     std::uint64_t left[kAtOnce], right[kAtOnce];
     for (int k = 0; k < count; ++k) {
       right[k] = places[k] / permutations[k].columns_;
@@ -71,25 +83,9 @@ class Permutation {
         right[k] = moved >= width ? moved - width : moved;
       }
     }
-    for (int k = 0; k < count; ++k) {
-      const Permutation& one = permutations[k];
-      const std::uint64_t x = one.columns_ * right[k] + left[k];
-      places[k] = one.n_ == 1 ? 0 : x < one.n_ ? x : one(x);
-    }
+    for (int k = 0; k < count; ++k) places[k] = permutations[k].columns_ * right[k] + left[k];
   }
 
-  std::uint64_t pass(std::uint64_t x) const {
-    std::uint64_t right = x / columns_, left = x % columns_;
-    for (int r = 0; r < kRounds; ++r) {
-      const std::uint64_t width = r % 2 ? rows_ : columns_;
-      const std::uint64_t moved = left + round(r, right, width);
-      left = right;
-      right = moved >= width ? moved - width : moved;
-    }
-    return columns_ * right + left;
-  }
-
- private:
   std::uint64_t round(int r, std::uint64_t value, std::uint64_t width) const {
     // Both factors fit 32 bits: sides stay below 2^25.
     return ((mix64(keys_[r] ^ value) >> 32) * width) >> 32;

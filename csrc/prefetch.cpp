@@ -119,7 +119,7 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   std::vector<Range> missing;
   for (const Range range : ranges) {
     if (range.first < 0 || range.count < 0 || range.first > std::numeric_limits<std::int64_t>::max() - range.count) {
-      throw MisuseError("expected positions from 0 on, found " + std::to_string(range.count) + " from " + std::to_string(range.first) + " on");
+      throw MisuseError("expected positions from 0 on, found " + std::to_string(range.count) + " from " + std::to_string(range.first));
     }
     const auto held = std::find_if(state.wanted.begin(), state.wanted.end(), [&](const Slot* slot) {
       return slot->range.first == range.first && slot->range.count == range.count && !slot->error;
@@ -233,7 +233,10 @@ bool Prefetch::wait(Range rows, int milliseconds) {
     if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
     Slot& slot = *slot_with(rows);
     // What failed before anybody asked for it may be well by now.
-    if (first && slot.error) begin(state, guard, slot, slot.range);
+    if (first && slot.error) {
+      begin(state, guard, slot, slot.range);
+      continue;
+    }
     if (slot.error || slot.holds(rows)) return true;
     if (Clock::now() >= until) return false;
     if (slot.unclaimed()) {

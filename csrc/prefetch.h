@@ -38,7 +38,8 @@ class Prefetch {
   // Names the positions that will be asked for, soonest first, at most as many ranges as there are slots; others are forgotten.
   void want(const std::vector<Range>& ranges);
 
-  // Waits, at most so long, until rows of one wanted range are there or cannot be read. What no thread has begun, or failed, it reads itself.
+  // Waits, at most so long, until rows of one wanted range are there or cannot be read. What no thread has begun, or failed, is read
+  // here.
   bool wait(Range rows, int milliseconds);
 
   // Widens rows that are there; throws ReadError where one of the range they are of could not be read.

@@ -24,10 +24,10 @@ struct Rows {
 
 // Where the consumer wants a batch of b rows; what is null is not wanted.
 struct BatchMemory {
-  std::int64_t *inputs, *targets;             // [b, seq_len]
+  std::int64_t *inputs, *targets;               // [b, seq_len]
   std::int64_t *positions, *sources, *windows;  // [b]
-  std::int64_t *document_ids, *position_ids;  // [b, seq_len]
-  bool* loss_mask;                            // [b, seq_len]
+  std::int64_t *document_ids, *position_ids;    // [b, seq_len]
+  bool* loss_mask;                              // [b, seq_len]
   std::vector<std::int32_t>* cu_seqlens;
 };
 

@@ -7,18 +7,14 @@
 #include <tuple>
 #include <utility>
 
+#include "expect.h"
+
 namespace fivepoint {
 
 namespace {
 
 constexpr std::int64_t kBlock = Permutation::kAtOnce;
-
-// Positions of a run, those that skips pass over included, and windows of a source: no sum of them passes 2^63.
-constexpr auto kMost = static_cast<std::int64_t>(Permutation::kLargest);
-
-void expect(bool sound, const char* expected, std::int64_t found) {
-  if (!sound) throw std::invalid_argument(std::string("expected ") + expected + ", found " + std::to_string(found));
-}
+static_assert(kMost <= static_cast<std::int64_t>(Permutation::kLargest));
 
 // Holds the run to what F3 says of every plan; what is left to the loop over phases is what a phase alone can tell.
 void expect_plan(const std::vector<SourceSpec>& sources, const std::vector<PhaseSpec>& phases, const std::vector<Skip>& skips) {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ...errors import printable
 from ..case import SAVE, Case, Leg
 from ..corpora import CorpusSpec
 from ..driver import Settings
@@ -9,7 +10,7 @@ from ..driver import Settings
 
 def plain(text: str) -> str:
     """Return a text as any terminal can show it: what would steer one, which a loader may say, is escaped."""
-    return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def describe(case: Case) -> list[str]:

@@ -193,7 +193,8 @@ class Run {
     std::vector<std::int64_t> inputs(size), targets(size), where(count), sources(count), windows(count), documents(size), positions(size);
     std::unique_ptr<bool[]> mask(new bool[size]);
     std::vector<std::int32_t> bounds;
-    prefetch.take(rows, {inputs.data(), targets.data(), where.data(), sources.data(), windows.data(), documents.data(), positions.data(), mask.get(), &bounds});
+    prefetch.take(rows, {inputs.data(), targets.data(), where.data(), sources.data(), windows.data(), documents.data(), positions.data(),
+                         mask.get(), &bounds});
     std::vector<Sample> samples(count);
     Resolver::Scratch scratch;
     resolver->resolve(rows.first, rows.count, samples.data(), scratch);
