@@ -18,6 +18,7 @@ void write_boundaries(const std::vector<DocumentRun>& runs, std::int64_t row, st
       std::fill(batch.loss_mask + at + begin, batch.loss_mask + at + end, true);
       if (next <= seq_len) batch.loss_mask[at + next - 1] = false;
     }
+    if (batch.documents) batch.documents->push_back(next <= seq_len ? ~runs[k].number : runs[k].number);
     if (batch.cu_seqlens) batch.cu_seqlens->push_back(static_cast<std::int32_t>(at + begin));
   }
 }

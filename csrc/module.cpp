@@ -109,7 +109,7 @@ struct Memory {
     bounds.clear();
     return {at<std::int64_t>(inputs),       at<std::int64_t>(targets),     at<std::int64_t>(positions),
             at<std::int64_t>(sources),      at<std::int64_t>(windows),     at<std::int64_t>(document_ids),
-            at<std::int64_t>(position_ids), at<bool>(loss_mask),           cu_seqlens ? &bounds : nullptr};
+            at<std::int64_t>(position_ids), at<bool>(loss_mask),           cu_seqlens ? &bounds : nullptr, nullptr};
   }
 };
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <limits>
-#include <stdexcept>
+#include <condition_variable>
+#include <optional>
+#include <thread>
 
 namespace fivepoint {
 
@@ -23,27 +24,22 @@ constexpr std::chrono::microseconds kLookOut{50};
 }  // namespace
 
 struct Prefetch::State {
+  State(std::shared_ptr<const Reader> reading, const std::vector<SlotMemory>& memory, std::shared_ptr<Stage> device)
+      : reader(std::move(reading)), slots(memory, reader->row_bytes(), reader->with_documents(), std::move(device)) {}
+
   std::shared_ptr<const Reader> reader;
   pid_t process = getpid();
 
   std::mutex lock;  // guards all below; reads and widening run outside it
   std::condition_variable work, rows;
-  std::vector<Slot> slots;
-  std::vector<Slot*> wanted;  // soonest first
+  Slots slots;
   bool closed = false;
   bool looking_out = false;  // a thread is about to see what is new, and need not be woken
-  std::int64_t rows_read = 0;
   double row_seconds = 1e-3;  // what reading a row takes, lately
   std::atomic<std::uint64_t> news{0};  // counts what came to be wanted or there; written under the lock, looked at without
 
   std::mutex consumer;  // one call of want, take or close at a time
   std::vector<std::thread> threads;
-
-  // The soonest slot with rows that nobody has begun to read.
-  Slot* open() const {
-    const auto found = std::find_if(wanted.begin(), wanted.end(), [](const Slot* slot) { return slot->unclaimed() && !slot->error; });
-    return found == wanted.end() ? nullptr : *found;
-  }
 
   void wake_a_thread() {
     if (!looking_out) work.notify_one();
@@ -60,14 +56,15 @@ struct Prefetch::State {
   }
 };
 
-Prefetch::Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotMemory>& slots, int threads)
-    : state_(std::make_unique<State>()) {
-  state_->reader = std::move(reader);
-  state_->slots.resize(slots.size());
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    state_->slots[i].rows.data = static_cast<char*>(slots[i].data);
-    state_->slots[i].bytes = slots[i].bytes;
+Prefetch::Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotMemory>& slots, int threads,
+                   std::shared_ptr<Device> device) {
+  std::shared_ptr<Stage> stage;
+  if (device) {
+    std::vector<Device::Address> there;
+    for (const SlotMemory& slot : slots) there.push_back(slot.device);
+    stage = std::make_shared<Stage>(std::move(device), there, reader->row_bytes(), reader->seq_len());
   }
+  state_ = std::make_unique<State>(std::move(reader), slots, std::move(stage));
   try {
     for (int i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { work(*state); });
   } catch (...) {
@@ -91,7 +88,7 @@ void Prefetch::close() {
   {
     const std::lock_guard<std::mutex> guard(state_->lock);
     state_->closed = true;
-    state_->wanted.clear();
+    state_->slots.want_nothing();
     ++state_->news;
   }
   state_->work.notify_all();
@@ -100,7 +97,8 @@ void Prefetch::close() {
   state_->threads.clear();
   // Another thread of the consumer may read what it waits for.
   std::unique_lock<std::mutex> guard(state_->lock);
-  for (const Slot& slot : state_->slots) state_->rows.wait(guard, [&] { return slot.in_flight == 0; });
+  state_->rows.wait(guard, [&] { return !state_->slots.busy(); });
+  if (Stage* const device = state_->slots.device()) device->drain();
 }
 
 void Prefetch::expect_usable() const {
@@ -115,59 +113,17 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   const std::lock_guard<std::mutex> alone(state.consumer);
   std::unique_lock<std::mutex> guard(state.lock);
   if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
-  std::vector<Slot*> wanted;
-  std::vector<Range> missing;
-  for (const Range range : ranges) {
-    if (range.first < 0 || range.count < 0 || range.first > std::numeric_limits<std::int64_t>::max() - range.count) {
-      throw MisuseError("expected positions from 0 on, found " + std::to_string(range.count) + " from " + std::to_string(range.first));
-    }
-    const auto held = std::find_if(state.wanted.begin(), state.wanted.end(), [&](const Slot* slot) {
-      return slot->range.first == range.first && slot->range.count == range.count && !slot->error;
-    });
-    if (held != state.wanted.end()) {
-      wanted.push_back(*held);
-    } else {
-      wanted.push_back(nullptr);
-      missing.push_back(range);
-    }
-  }
-  auto next = missing.begin();
-  for (Slot*& place : wanted) {
-    if (place) continue;
-    const auto unused = std::find_if(state.slots.begin(), state.slots.end(), [&](const Slot& slot) {
-      return std::find(wanted.begin(), wanted.end(), &slot) == wanted.end();
-    });
-    const auto room = [&](const Slot& slot) { return static_cast<std::int64_t>(slot.bytes) / state.reader->row_bytes(); };
-    if (unused == state.slots.end() || next->count > room(*unused)) {
-      throw MisuseError("expected a slot with room for " + std::to_string(next->count) + " rows, found none");
-    }
-    Slot& slot = *unused;
-    // Nobody claims more of it; what was claimed is soon there.
-    state.wanted.erase(std::remove(state.wanted.begin(), state.wanted.end(), &slot), state.wanted.end());
-    begin(state, guard, slot, *next++);
-    place = &slot;
-  }
-  state.wanted = std::move(wanted);
+  while (!state.slots.want(ranges)) state.rows.wait(guard);
   ++state.news;
   // One is woken, and wakes the next where there is more to do than it takes.
-  if (state.open()) state.wake_a_thread();
-}
-
-void Prefetch::begin(State& state, std::unique_lock<std::mutex>& guard, Slot& slot, Range range) {
-  state.rows.wait(guard, [&] { return slot.in_flight == 0; });
-  const auto rows = static_cast<std::size_t>(range.count);
-  slot.range = range;
-  slot.claimed = 0;
-  slot.there.assign(rows, 0);
-  slot.rows.resize(rows, state.reader->with_documents());
-  slot.error.reset();
+  if (state.slots.open()) state.wake_a_thread();
 }
 
 void Prefetch::work(State& state) {
   Resolver::Scratch scratch;
   std::unique_lock<std::mutex> guard(state.lock);
   while (!state.closed) {
-    if (Slot* slot = state.open()) {
+    if (Slots::Slot* slot = state.slots.open()) {
       read_on(state, guard, *slot, scratch);
       continue;
     }
@@ -177,50 +133,31 @@ void Prefetch::work(State& state) {
       state.looking_out = false;
       if (news) continue;
     }
-    state.work.wait(guard, [&] { return state.closed || state.open(); });
+    state.work.wait(guard, [&] { return state.closed || state.slots.open(); });
   }
 }
 
-void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slot& slot, Resolver::Scratch& scratch) {
+void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, Resolver::Scratch& scratch) {
   // A disk wants many requests at once; what the system has in memory is sooner read by one thread than by several that are woken.
-  const auto chunk = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / state.row_seconds));
-  const std::int64_t begin = slot.claimed, end = std::min(slot.range.count, begin + chunk);
-  slot.claimed = end;
-  ++slot.in_flight;
-  if (state.open()) state.wake_a_thread();
+  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / state.row_seconds));
+  const Slots::Claim claim = state.slots.claim(slot, most);
+  if (state.slots.open()) state.wake_a_thread();
   guard.unlock();
-  const auto begun = Clock::now();
-  std::optional<std::string> error;
+  auto begun = Clock::now();
+  std::exception_ptr error;
   try {
-    state.reader->read(slot.range.first + begin, end - begin, slot.rows, begin, scratch);
-  } catch (const std::exception& reason) {
-    error = reason.what();
+    state.slots.before_fill(claim);
+    begun = Clock::now();
+    state.reader->read(slot.range.first + claim.begin, claim.end - claim.begin, slot.rows, claim.begin, scratch);
+  } catch (const std::exception&) {
+    error = std::current_exception();
   }
   const std::chrono::duration<double> took = Clock::now() - begun;
   guard.lock();
-  --slot.in_flight;
-  state.row_seconds += (took.count() / static_cast<double>(end - begin) - state.row_seconds) / kLately;
-  if (error) {
-    if (!slot.error) slot.error = std::move(error);
-  } else {
-    std::fill(slot.there.begin() + begin, slot.there.begin() + end, 1);
-    state.rows_read += end - begin;
-  }
+  state.row_seconds += (took.count() / static_cast<double>(claim.end - claim.begin) - state.row_seconds) / kLately;
+  state.slots.done(claim, std::move(error));
   ++state.news;
   state.rows.notify_all();
-}
-
-Prefetch::Slot* Prefetch::slot_with(Range rows) const {
-  for (Slot* slot : state_->wanted) {
-    if (rows.first < slot->range.first || rows.count < 0) continue;
-    if (rows.count <= slot->range.count - (rows.first - slot->range.first)) return slot;
-  }
-  throw MisuseError("expected rows of a wanted range, found positions from " + std::to_string(rows.first) + " on");
-}
-
-bool Prefetch::Slot::holds(Range some) const {
-  const auto begin = there.begin() + (some.first - range.first);
-  return std::find(begin, begin + some.count, 0) == begin + some.count;
 }
 
 bool Prefetch::wait(Range rows, int milliseconds) {
@@ -231,13 +168,13 @@ bool Prefetch::wait(Range rows, int milliseconds) {
   std::unique_lock<std::mutex> guard(state.lock);
   for (bool first = true;; first = false) {
     if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
-    Slot& slot = *slot_with(rows);
+    Slots::Slot& slot = state.slots.with(rows);
     // What failed before anybody asked for it may be well by now.
     if (first && slot.error) {
-      begin(state, guard, slot, slot.range);
+      while (!state.slots.begin_again(slot)) state.rows.wait(guard);
       continue;
     }
-    if (slot.error || slot.holds(rows)) return true;
+    if (slot.error || state.slots.ready(slot, rows)) return true;
     if (Clock::now() >= until) return false;
     if (slot.unclaimed()) {
       read_on(state, guard, slot, scratch);
@@ -247,22 +184,34 @@ bool Prefetch::wait(Range rows, int milliseconds) {
   }
 }
 
+const Slots::Slot& Prefetch::taken(Range rows) const {
+  const std::lock_guard<std::mutex> guard(state_->lock);
+  if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
+  const Slots::Slot& slot = state_->slots.with(rows);
+  if (slot.error) std::rethrow_exception(slot.error);
+  if (!state_->slots.ready(slot, rows)) throw MisuseError("expected rows that were waited for");
+  return slot;
+}
+
 void Prefetch::take(Range rows, const BatchMemory& batch) {
   expect_usable();
   const std::lock_guard<std::mutex> alone(state_->consumer);
-  std::unique_lock<std::mutex> guard(state_->lock);
-  if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
-  Slot* slot = slot_with(rows);
-  if (slot->error) throw ReadError(*slot->error);
-  if (!slot->holds(rows)) throw MisuseError("expected rows that were waited for");
-  guard.unlock();
-  state_->reader->widen(slot->rows, rows.first - slot->range.first, rows.count, batch, 0, rows.count);
+  const Slots::Slot& slot = taken(rows);
+  state_->reader->widen(slot.rows, rows.first - slot.range.first, rows.count, batch, 0, rows.count);
+}
+
+void Prefetch::take(Range rows, const DeviceBatch& batch, Device::Stream stream) {
+  expect_usable();
+  const std::lock_guard<std::mutex> alone(state_->consumer);
+  const Slots::Slot& slot = taken(rows);
+  if (!state_->slots.device()) throw MisuseError("expected a loader on a device, found one on the host");
+  state_->slots.device()->take(slot.number, rows.first - slot.range.first, rows.count, batch, stream);
 }
 
 std::int64_t Prefetch::rows_read() const {
   expect_usable();
   const std::lock_guard<std::mutex> guard(state_->lock);
-  return state_->rows_read;
+  return state_->slots.rows_read();
 }
 
 }  // namespace fivepoint

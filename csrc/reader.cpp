@@ -32,7 +32,7 @@ Reader::Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector
       item_size = std::max(item_size, corpora_[i][k]->item_size());
     }
   }
-  row_bytes_ = ((seq_len + 1) * item_size + kCacheLine - 1) / kCacheLine * kCacheLine;
+  row_bytes_ = ((seq_len + 1) * item_size + 1 + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
 void Reader::expect_place(const Sample& sample) const {
@@ -54,7 +54,9 @@ void Reader::load(Rows& rows, std::int64_t row, std::int64_t count) const {
     const Sample& sample = rows.samples[number];
     try {
       expect_place(sample);
-      corpus(sample).read(sample.first, seq_len_ + 1, rows.data + (row + k) * row_bytes_);
+      char* const tokens = rows.data + (row + k) * row_bytes_;
+      corpus(sample).read(sample.first, seq_len_ + 1, tokens);
+      tokens[row_bytes_ - 1] = static_cast<char>(corpus(sample).item_size());
       if (with_documents_) corpus(sample).documents(sample.first, seq_len_ + 1, rows.documents[number]);
     } catch (const std::exception& reason) {
       throw ReadError(reason.what() + (" (the sample at position " + std::to_string(sample.position) + ")"));
@@ -71,7 +73,9 @@ void Reader::widen(const Rows& rows, std::int64_t begin, std::int64_t count, con
     const Sample& sample = rows.samples[number];
     const char* tokens = rows.data + (begin + row) * row_bytes_;
     const std::size_t to = static_cast<std::size_t>(at + row) * seq_len;
-    if (corpus(sample).item_size() == 2) {
+    if (!batch.inputs) {
+      // A device widens them.
+    } else if (corpus(sample).item_size() == 2) {
       widen_row(reinterpret_cast<const std::uint16_t*>(tokens), seq_len, batch.inputs + to, batch.targets + to, stream);
     } else {
       widen_row(reinterpret_cast<const std::uint32_t*>(tokens), seq_len, batch.inputs + to, batch.targets + to, stream);

@@ -29,6 +29,7 @@ struct BatchMemory {
   std::int64_t *document_ids, *position_ids;    // [b, seq_len]
   bool* loss_mask;                              // [b, seq_len]
   std::vector<std::int32_t>* cu_seqlens;
+  std::vector<std::int64_t>* documents;  // of each run that cu_seqlens bounds, as the kernels want them (device/bodies.h: Runs)
 };
 
 class Reader {
@@ -38,8 +39,9 @@ class Reader {
   Reader(std::shared_ptr<const Resolver> resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>> corpora, std::int64_t seq_len,
          bool with_documents);
 
-  // Bytes from one row of Rows::data to the next.
+  // Bytes from one row of Rows::data to the next; the last is how many bytes a token has, for whoever sees nothing but the row.
   std::int64_t row_bytes() const { return row_bytes_; }
+  std::int64_t seq_len() const { return seq_len_; }
   bool with_documents() const { return with_documents_; }
 
   // Reads the samples at positions first to first + count into the rows from number `row` on; throws ReadError, which names the position.
@@ -48,7 +50,7 @@ class Reader {
   // Reads the tokens of rows whose samples are known.
   void load(Rows& rows, std::int64_t row, std::int64_t count) const;
 
-  // Writes rows begin to begin + count as rows `at` and on of a batch of `of` rows.
+  // Writes what is wanted of rows begin to begin + count as rows `at` and on of a batch of `of` rows.
   void widen(const Rows& rows, std::int64_t begin, std::int64_t count, const BatchMemory& batch, std::int64_t at, std::int64_t of) const;
 
  private:

@@ -1,0 +1,71 @@
+// What it takes to send rows to a device: its addresses, streams and events, and two kernels (kernels.cu).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+
+namespace fivepoint {
+
+// A call of the device's driver failed, or there is no device; the text holds the call, its code and what the driver says of it.
+struct DeviceError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class Device {
+ public:
+  using Address = std::uint64_t;
+  using Stream = std::uintptr_t;
+  using Event = std::uintptr_t;
+
+  // The arguments of a kernel, in its order.
+  struct Widen {
+    Address staged;
+    std::int64_t row_bytes, rows, seq_len;
+    Address inputs, targets;
+  };
+  struct Bound {
+    Address cu_seqlens, documents;
+    std::int64_t runs, rows, seq_len;
+    Address document_ids, position_ids, loss_mask;
+  };
+
+  // While it lives, the calling thread may use the device.
+  class Use {
+   public:
+    explicit Use(Device& device) : device_(device) { device_.enter(); }
+    ~Use() { device_.leave(); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Device& device_;
+  };
+
+  virtual ~Device() = default;
+
+  virtual Event make_event() = 0;
+  virtual void drop_event(Event event) noexcept = 0;
+
+  // The stream that copies run on, a stream of their own.
+  virtual Stream copies() const = 0;
+
+  // All of these only enqueue, and throw DeviceError; `from` is pinned memory.
+  virtual void copy(Address to, const void* from, std::size_t bytes) = 0;
+  virtual void record(Event event, Stream stream) = 0;
+  virtual void wait(Stream stream, Event event) = 0;  // for what was recorded last, by what is enqueued from now on
+  virtual void widen(const Widen& arguments, Stream stream) = 0;
+  virtual void bound(const Bound& arguments, Stream stream) = 0;
+
+  // Whether the stream is being captured to a graph: what is done on it then happens at each replay, and not now.
+  virtual bool is_captured(Stream stream) = 0;
+
+  // Waits, in the calling thread, for what was recorded last.
+  virtual void synchronize(Event event) = 0;
+
+ private:
+  virtual void enter() = 0;
+  virtual void leave() noexcept = 0;
+};
+
+}  // namespace fivepoint

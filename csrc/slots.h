@@ -1,0 +1,89 @@
+// The life of the slots that steps are read into, without the threads, the lock and the clock, which Prefetch has.
+//
+// A slot is free, then filling (wanted, its rows being read), then there row by row, with a device also sent to it, and free again when it is
+// no longer wanted.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "device/stage.h"
+#include "reader.h"
+
+namespace fivepoint {
+
+// Memory of a slot, and where it goes on a device; whoever made it keeps it until the slots are gone.
+struct SlotMemory {
+  void* data;
+  std::size_t bytes;
+  Device::Address device = 0;
+};
+
+struct Range {
+  std::int64_t first, count;
+};
+
+class Slots {
+ public:
+  struct Slot {
+    std::size_t number = 0, bytes = 0;
+    Rows rows;
+    Range range{0, 0};
+    std::int64_t claimed = 0, in_flight = 0, sent = 0;
+    std::vector<char> there;  // by row
+    std::exception_ptr error;
+
+    bool unclaimed() const { return claimed < range.count && !error; }
+  };
+
+  // Rows of a slot that somebody reads.
+  struct Claim {
+    Slot* slot;
+    std::int64_t begin, end;
+  };
+
+  // Rows of `row_bytes`; `device` is null where rows stay on the host.
+  Slots(const std::vector<SlotMemory>& memory, std::int64_t row_bytes, bool with_documents, std::shared_ptr<Stage> device);
+
+  // Names the positions that will be asked for, soonest first; others are not claimed any more. Returns false, to be called again, while
+  // a slot that is needed is still being read into. Throws MisuseError for more, or for more rows, than there is room for.
+  bool want(const std::vector<Range>& ranges);
+  void want_nothing() { wanted_.clear(); }
+
+  // The soonest slot with rows that nobody has begun to read, or null.
+  Slot* open() const;
+
+  Claim claim(Slot& slot, std::int64_t most);
+
+  // Outside of the lock, before a claim is read: waits until the device has copied what the slot held.
+  void before_fill(const Claim& claim) const;
+
+  // Ends a claim: its rows are there, and sent where they follow what was, or cannot be read.
+  void done(const Claim& claim, std::exception_ptr error);
+
+  // The slot of rows of one wanted range; throws MisuseError.
+  Slot& with(Range rows) const;
+
+  // Whether rows of a slot are where the consumer takes them from.
+  bool ready(const Slot& slot, Range rows) const;
+
+  // Begins a slot again that failed; false, to be called again, while it is still being read into.
+  bool begin_again(Slot& slot);
+
+  bool busy() const;
+  std::int64_t rows_read() const { return rows_read_; }
+  Stage* device() const { return device_.get(); }
+
+ private:
+  void begin(Slot& slot, Range range);
+
+  std::vector<Slot> slots_;
+  std::vector<Slot*> wanted_;  // soonest first
+  std::int64_t row_bytes_, rows_read_ = 0;
+  bool with_documents_;
+  std::shared_ptr<Stage> device_;
+};
+
+}  // namespace fivepoint
