@@ -93,6 +93,12 @@ class UsageError(FivepointError, RuntimeError):
     exit_code = 9
 
 
+class DeviceError(FivepointError, RuntimeError):
+    """A call of a device's driver failed, or there is no such device; the message holds the call, its code and what the driver says."""
+
+    exit_code = 11
+
+
 class OutputError(FivepointError):
     """A file could not be written; what was there before is as it was."""
 

@@ -37,6 +37,6 @@ setup(
         "fivepoint.spec": ["*.md", "*/*.json", "*/*.md"],
     },
     include_package_data=False,
-    ext_modules=[Extension("fivepoint.fastpath._C", sorted(map(str, Path("csrc").glob("*.cpp"))))],
+    ext_modules=[Extension("fivepoint.fastpath._C", sorted(map(str, [*Path("csrc").glob("*.cpp"), *Path("csrc/device").glob("*.cpp")])))],
     cmdclass={"build_py": BuildPy, "build_ext": BuildNative},
 )

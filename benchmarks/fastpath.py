@@ -170,15 +170,17 @@ def source_gathers(folder: Path, limits: Limits, dtype: str, rounds: int, rows: 
     shard, tokens, where = warm(folder, plan, dtype)
     native = open_reader(plan, ())
     slot = torch.zeros(rows * native.row_bytes, dtype=torch.uint8)
-    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes)], 16)
+    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes, 0)], 16)
+    known = np.empty((3, rows), np.int64)
+    memory = _C.Memory([0, 0, *(each.ctypes.data for each in known), 0, 0, 0], False)
     raw = np.ones((rows, SEQ_LEN + 1), dtype)
     firsts = cycle(range(0, plan.length - rows, rows))
 
     def ours() -> None:
-        first, before = next(firsts), ahead.rows_read
+        first = next(firsts)
         ahead.want([(first, rows)])
-        while ahead.rows_read < before + rows:
-            time.sleep(1e-4)
+        while not ahead.take(first, rows, memory, 1000):
+            pass
 
     def careful() -> None:
         first = next(firsts)

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "corpus.h"
-#include "reader.h"
+#include "batch.h"
+#include "documents.h"
 
 namespace fivepoint {
 

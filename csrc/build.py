@@ -1,6 +1,8 @@
-"""Builds fivepoint.fastpath._C with ninja: one portable binary of every .cpp file here, and of nothing else."""
+"""Builds fivepoint.fastpath._C with ninja: one portable binary of every .cpp file here and in device/, and of nothing else."""
 
+import os
 import shlex
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -9,6 +11,10 @@ import pybind11
 from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).resolve().parent
+PTX = HERE / "device" / "kernels.ptx"
+"""What the driver compiles for its GPU; `make kernels` makes it of kernels.cu."""
+GPUS = [80, 90, 100, 120]
+"""Kinds of GPU (compute capability times ten) that machine code is built for where nvcc is found."""
 FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-pthread"]
 
 
@@ -16,13 +22,20 @@ class BuildNative(build_ext):
     """Writes a build.ninja beside the objects and runs it."""
 
     def build_extension(self, extension):
-        """Compile and link one extension; its own flags, and those of CXXFLAGS and LDFLAGS, come after ours."""
+        """Compile and link one extension, by the compiler CXX; its own flags, and those of CXXFLAGS and LDFLAGS, come after ours."""
         target = Path(self.get_ext_fullpath(extension.name)).resolve()
         folder = Path(self.build_temp).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         (folder / "build.ninja").write_text(
-            recipe(sorted(extension.sources), target, extension.extra_compile_args, extension.extra_link_args)
+            recipe(
+                sorted(extension.sources),
+                target,
+                [*extension.extra_compile_args, *shlex.split(os.environ.get("CXXFLAGS", ""))],
+                [*extension.extra_link_args, *shlex.split(os.environ.get("LDFLAGS", ""))],
+                compiler=os.environ.get("CXX"),
+                nvcc=nvcc(),
+            )
         )
         subprocess.run([_ninja(), "--quiet", "-C", folder], check=True)
 
@@ -41,7 +54,7 @@ def build_program(folder, mains, compile_flags=(), link_flags=(), compiler=None)
 
 def build_module(folder, compile_flags=(), link_flags=(), compiler=None):
     """Build the extension in another way than `make setup` does; return it."""
-    return _built(Path(folder) / "_C.so", HERE.glob("*.cpp"), compile_flags, link_flags, compiler=compiler)
+    return _built(Path(folder) / "_C.so", [*_sources(), HERE / "module.cpp"], compile_flags, link_flags, compiler=compiler)
 
 
 def build_fuzzer(folder, name):
@@ -53,7 +66,7 @@ def build_fuzzer(folder, name):
 
 def _sources():
     """Return csrc without what Python sees of it."""
-    return [source for source in HERE.glob("*.cpp") if source.name != "module.cpp"]
+    return [source for folder in (HERE, HERE / "device") for source in folder.glob("*.cpp") if source.name != "module.cpp"]
 
 
 def _built(target, sources, *flags, **how):
@@ -66,25 +79,46 @@ def _built(target, sources, *flags, **how):
     return target
 
 
-def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None):
-    """Return the text of a build.ninja that makes the module `target`, or a program."""
+def nvcc():
+    """Return CUDA's compiler, that of CUDA_HOME or the first on PATH, or None; with FIVEPOINT_NVCC=none there is none."""
+    if os.environ.get("FIVEPOINT_NVCC") == "none":
+        return None
+    home = os.environ.get("CUDA_HOME")
+    return shutil.which("nvcc", path=str(Path(home) / "bin")) if home else shutil.which("nvcc")
+
+
+def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None, nvcc=None):
+    """Return the text of a build.ninja that makes the module `target`, or a program; with nvcc it holds machine code for GPUS."""
     compiler = compiler or sysconfig.get_config_var("CXX") or "c++"
     headers = [pybind11.get_include(), sysconfig.get_path("include")]
     flags = [*FLAGS, *(f"-isystem{header}" for header in headers), *compile_flags]
     lines = [
         "rule compile",
-        f"  command = ${{compiler}} {_joined(flags)} $more -MMD -MF $out.d -c $in -o $out",
+        f"  command = ${{compiler}} {_joined(flags)} $kernels -MMD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "rule link",
-        f"  command = ${{compiler}} {'-shared ' if shared else ''}-pthread {_joined(link_flags)} $in -o $out",
+        f"  command = ${{compiler}} {'-shared ' if shared else ''}-pthread $in {_joined(link_flags)} -ldl -o $out",
     ]
+    embedded = {"FIVEPOINT_PTX": PTX}
+    if nvcc:
+        embedded["FIVEPOINT_FATBIN"] = image = "kernels.fatbin"  # beside the objects, where ninja runs
+        kinds = [f"-gencode=arch=compute_{gpu},code=sm_{gpu}" for gpu in GPUS]
+        lines += [
+            "rule kernels",
+            f"  command = {_joined([nvcc, '-std=c++17', '-O3', '--threads', 2, '-fatbin', *kinds])} $in -o $out",
+            f"build {_escaped(image)}: kernels {_escaped(PTX.with_suffix('.cu'))} | {_escaped(PTX.with_name('bodies.h'))}",
+        ]
     objects = []
     for source in sources:
         objects.append(f"{Path(source).stem}.o")
-        lines.append(f"build {objects[-1]}: compile {_escaped(Path(source).resolve())}")
+        holds_kernels = Path(source).name == "cuda.cpp"
+        needs = f" | {' '.join(map(_escaped, embedded.values()))}" if holds_kernels else ""
+        lines.append(f"build {objects[-1]}: compile {_escaped(Path(source).resolve())}{needs}")
+        if holds_kernels:
+            lines.append("  kernels = " + _joined(f'-D{name}="{path}"' for name, path in embedded.items()))
     lines.append(f"build {_escaped(target)}: link {' '.join(objects)}")
-    return "\n".join([f"compiler = {compiler}", "more = ", *lines, ""])
+    return "\n".join([f"compiler = {compiler}", *lines, ""])
 
 
 def _ninja():

@@ -9,36 +9,6 @@
 
 namespace fivepoint {
 
-namespace {
-
-constexpr std::int64_t kStartBytes = 8;
-
-// The document starts of a shard, a page of them in memory. The index is searched where it lies: one of 10^8 documents would not fit
-// beside the others in memory, and a mapped one that is cut short would end the process.
-class Starts {
- public:
-  Starts(const Files& files, std::size_t file, std::int64_t header, std::int64_t documents)
-      : files_(files), file_(file), header_(header), documents_(documents) {}
-
-  std::int64_t operator[](std::int64_t document) {
-    if (document < from_ || document >= from_ + kPage) {
-      from_ = document / kPage * kPage;
-      const std::int64_t many = std::min(kPage, documents_ - from_);
-      files_.read(file_, page_, many * kStartBytes, header_ + from_ * kStartBytes, "document starts");
-    }
-    return page_[document - from_];
-  }
-
- private:
-  static constexpr std::int64_t kPage = 512;
-  const Files& files_;
-  std::size_t file_;
-  std::int64_t header_, documents_, from_ = -kPage;
-  std::int64_t page_[kPage];
-};
-
-}  // namespace
-
 Corpus::Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_size, const std::vector<ShardSpec>& shards)
     : files_(std::move(files)), item_size_(item_size), vocab_size_(vocab_size) {
   expect(item_size == 2 || item_size == 4, "tokens of 2 or 4 bytes", item_size);
@@ -50,8 +20,9 @@ Corpus::Corpus(std::shared_ptr<Files> files, int item_size, std::int64_t vocab_s
     expect(few && spec.documents >= (spec.tokens > 0), "a document, and 2^48 in all at most", spec.documents);
     expect(spec.index_header >= 0 && spec.index_header <= kMost, "a header of 0 to 2^48 bytes", spec.index_header);
     const std::size_t tokens = files_->add(spec.tokens_path, spec.tokens * item_size);
-    const std::size_t index = files_->add(spec.index_path, spec.index_header + kStartBytes * spec.documents);
-    shards_.push_back({tokens, index, spec.tokens, spec.documents, spec.index_header, documents});
+    const std::size_t index = files_->add(spec.index_path, spec.index_header + DocumentIndex::kStartBytes * spec.documents);
+    shards_.push_back({tokens, spec.tokens,
+                       std::make_unique<const DocumentIndex>(*files_, index, spec.index_header, spec.documents, spec.tokens, documents)});
     first_token_.push_back(first_token_.back() + spec.tokens);
     documents += spec.documents;
   }
@@ -105,38 +76,8 @@ void Corpus::documents(std::int64_t first, std::int64_t count, std::vector<Docum
   for (std::size_t number = shard_of(first); row < count; ++number) {
     const Shard& shard = shards_[number];
     const std::int64_t begin = first + row - first_token_[number], here = std::min(count - row, shard.tokens - begin);
-    if (here > 0) documents_in(shard, begin, here, row, runs);
+    if (here > 0) shard.index->append(begin, here, row, runs);
     row += here;
-  }
-}
-
-void Corpus::documents_in(const Shard& shard, std::int64_t begin, std::int64_t count, std::int64_t row,
-                          std::vector<DocumentRun>& runs) const {
-  Starts starts(*files_, shard.index_file, shard.index_header, shard.documents);
-  const auto expect = [&](bool sound, std::int64_t document) {
-    if (sound) return;
-    throw ReadError(files_->path(shard.index_file) + ": expected document starts that ascend from 0 to at most " +
-                    std::to_string(shard.tokens) + ", found " + std::to_string(starts[document]) + " for document " +
-                    std::to_string(document) + "; run `fivepoint verify` and restore it");
-  };
-  // The last document that starts at or before `begin` is in [low, high).
-  std::int64_t low = 0, high = shard.documents;
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (starts[middle] <= begin ? low : high) = middle;
-  }
-  expect(low > 0 || starts[0] == 0, 0);
-  runs.push_back({row, shard.first_document + low});
-  for (std::int64_t document = high, last = begin; document < shard.documents && starts[document] < begin + count; ++document) {
-    expect(starts[document] > begin && starts[document] >= last, document);
-    last = starts[document];
-    const DocumentRun run{row + last - begin, shard.first_document + document};
-    // Of several documents that start at one token all but the last are empty (D0.9).
-    if (runs.back().offset == run.offset) {
-      runs.back() = run;
-    } else {
-      runs.push_back(run);
-    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "documents.h"
 #include "files.h"
 
 namespace fivepoint {
@@ -15,11 +16,6 @@ struct ShardSpec {
   std::int64_t tokens;
   std::string index_path;
   std::int64_t documents, index_header;  // bytes of the index before its first number
-};
-
-// From token `offset` of a row on, tokens lie in document `number` of the corpus.
-struct DocumentRun {
-  std::int64_t offset, number;
 };
 
 class Corpus {
@@ -39,13 +35,13 @@ class Corpus {
 
  private:
   struct Shard {
-    std::size_t tokens_file, index_file;
-    std::int64_t tokens, documents, index_header, first_document;
+    std::size_t tokens_file;
+    std::int64_t tokens;
+    std::unique_ptr<const DocumentIndex> index;
   };
 
   void expect_inside(std::int64_t first, std::int64_t count) const;
   std::size_t shard_of(std::int64_t token) const;
-  void documents_in(const Shard& shard, std::int64_t begin, std::int64_t count, std::int64_t row, std::vector<DocumentRun>& runs) const;
   void expect_in_vocabulary(const Shard& shard, std::int64_t begin, std::int64_t count, const void* tokens) const;
 
   std::shared_ptr<Files> files_;

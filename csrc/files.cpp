@@ -5,22 +5,36 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace fivepoint {
 
 namespace {
 
-std::string reason() {
-  char text[128];
-  return strerror_r(errno, text, sizeof text);  // the GNU one, which returns the text
+// Why a file cannot be opened or read, and what to do about it.
+std::string reason(int code) {
+  const std::string text = std::generic_category().message(code);
+  switch (code) {
+    case EMFILE:
+    case ENFILE:
+      return text + "; raise the limit (`ulimit -n`), or close what else holds files";
+    case EACCES:
+    case EPERM:
+      return text + "; let this user read it";
+    case EIO:
+      return text + "; look after the disk, and restore the file from a copy";
+    default:
+      return text + "; restore it, or run `fivepoint verify`";
+  }
 }
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
 }  // namespace
 
-Descriptor::~Descriptor() { close(number_); }
+Descriptor::~Descriptor() {
+  if (number_ >= 0) close(number_);
+}
 
 Files::Files(std::size_t most) : most_(most) {
   if (most == 0) throw std::invalid_argument("expected room for one open file or more, found none");
@@ -28,7 +42,10 @@ Files::Files(std::size_t most) : most_(most) {
 
 std::size_t Files::add(std::string path, std::int64_t bytes) {
   struct stat found;
-  if (stat(path.c_str(), &found) != 0) throw ReadError("cannot open " + path + ": " + reason() + "; restore it, or run `fivepoint verify`");
+  if (stat(path.c_str(), &found) != 0) {
+    const int code = errno;
+    throw ReadError("cannot open " + path + ": " + reason(code));
+  }
   if (found.st_size != bytes) {
     throw ReadError(path + ": expected " + number(bytes) + " bytes, found " + number(found.st_size) + "; the file is " +
                     (found.st_size < bytes ? "cut short" : "longer than it was") + ", restore it from a copy");
@@ -48,42 +65,70 @@ void Files::read(std::size_t number_of_file, void* to, std::int64_t bytes, std::
     } else if (got == 0) {
       throw ReadError(path(number_of_file) + ": expected " + number(bytes) + " bytes of " + what + " at byte " + number(at) + ", found " +
                       number(done) + "; the file changed since it was opened, restore it");
-    } else if (errno != EINTR) {
+    } else if (const int code = errno; code != EINTR) {
       throw ReadError("cannot read " + number(bytes) + " bytes of " + what + " at byte " + number(at) + " of " + path(number_of_file) + ": " +
-                      reason());
+                      reason(code));
     }
   }
 }
 
 std::shared_ptr<const Descriptor> Files::descriptor(std::size_t number_of_file) const {
+  {
+    const std::lock_guard<std::mutex> guard(lock_);
+    File& file = files_[number_of_file];
+    file.used = true;
+    if (file.open) return file.open;
+  }
+  const auto descriptor = opened(files_[number_of_file]);
   const std::lock_guard<std::mutex> guard(lock_);
   File& file = files_[number_of_file];
-  file.used = true;
-  if (file.open) return file.open;
-  const int opened = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0) throw ReadError("cannot open " + file.path + ": " + reason() + "; restore it, or run `fivepoint verify`");
-  auto descriptor = std::make_shared<const Descriptor>(opened);
-  struct stat found;
-  if (fstat(opened, &found) != 0) throw ReadError("cannot open " + file.path + ": " + reason());
-  if (found.st_dev != file.device || found.st_ino != file.inode || found.st_size != file.bytes) {
-    throw ReadError(file.path + ": expected the file that stood there when the loader was opened, found another; restore it");
-  }
-  // Windows lie anywhere: what the system would read ahead is of no use (C5.5). A file system without advice reads all the same.
-  (void)posix_fadvise(opened, 0, 0, POSIX_FADV_RANDOM);
+  if (file.open) return file.open;  // another thread was sooner
   if (held_.size() < most_) {
     held_.push_back(number_of_file);
   } else {
-    // The hand passes those that were used since it last came by.
-    while (files_[held_[hand_]].used) {
-      files_[held_[hand_]].used = false;
-      hand_ = (hand_ + 1) % held_.size();
-    }
+    pass_used();
     files_[held_[hand_]].open.reset();  // whoever reads from it keeps it open until done
     held_[hand_] = number_of_file;
     hand_ = (hand_ + 1) % held_.size();
   }
   file.open = descriptor;
   return descriptor;
+}
+
+std::shared_ptr<const Descriptor> Files::opened(const File& file) const {
+  int number = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  // The process may have filled its table with other files since it was counted how many there is room for.
+  while (number < 0 && (errno == EMFILE || errno == ENFILE) && close_one()) number = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  int code = number < 0 ? errno : 0;
+  const auto descriptor = std::make_shared<const Descriptor>(number);
+  struct stat found;
+  if (!code && fstat(number, &found) != 0) code = errno;
+  if (code) throw ReadError("cannot open " + file.path + ": " + reason(code));
+  if (found.st_dev != file.device || found.st_ino != file.inode || found.st_size != file.bytes) {
+    throw ReadError(file.path + ": expected the file that stood there when the loader was opened, found another; restore it");
+  }
+  // Windows lie anywhere: what the system would read ahead is of no use (C5.5). A file system without advice reads all the same.
+  (void)posix_fadvise(number, 0, 0, POSIX_FADV_RANDOM);
+  return descriptor;
+}
+
+// Closes one file that was not used lately; false where none is held.
+bool Files::close_one() const {
+  const std::lock_guard<std::mutex> guard(lock_);
+  if (held_.empty()) return false;
+  pass_used();
+  files_[held_[hand_]].open.reset();
+  held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(hand_));
+  hand_ = held_.empty() ? 0 : hand_ % held_.size();
+  return true;
+}
+
+// Moves the hand to a file that was not used since it last came by.
+void Files::pass_used() const {
+  while (files_[held_[hand_]].used) {
+    files_[held_[hand_]].used = false;
+    hand_ = (hand_ + 1) % held_.size();
+  }
 }
 
 }  // namespace fivepoint

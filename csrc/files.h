@@ -6,23 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "errors.h"
+
 namespace fivepoint {
-
-// What a file has against being read: one sentence that names it and the byte.
-class ReadError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-// A call that the face should not have let through: after close, after a fork, of rows that nobody wanted.
-class MisuseError : public std::logic_error {
- public:
-  using std::logic_error::logic_error;
-};
 
 // An open file; the descriptor is closed with it.
 class Descriptor {
@@ -42,7 +31,7 @@ class Files {
   // At most `most` descriptors are held; throws std::invalid_argument for none at all.
   explicit Files(std::size_t most);
 
-  // Adds a file of `bytes` bytes and returns its number. What stands under the path now is what every later read must find: throws
+  // Adds a file of `bytes` bytes and returns its number; all are added before one is read. What stands under the path now is what every later read must find: throws
   // ReadError where that is nothing, or of another size.
   std::size_t add(std::string path, std::int64_t bytes);
 
@@ -62,12 +51,15 @@ class Files {
   };
 
   std::shared_ptr<const Descriptor> descriptor(std::size_t number) const;
+  std::shared_ptr<const Descriptor> opened(const File& file) const;
+  bool close_one() const;
+  void pass_used() const;
 
   std::size_t most_;
   // The lock guards descriptors alone; reads run outside it.
   mutable std::mutex lock_;
   mutable std::vector<File> files_;
-  mutable std::vector<std::size_t> held_;
+  mutable std::vector<std::size_t> held_;  // in a ring; `hand_` is that of the clock algorithm
   mutable std::size_t hand_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "blend.h"
+#include "device/cuda.h"
 #include "permutation.h"
 #include "pool.h"
 #include "prefetch.h"
@@ -104,12 +105,15 @@ struct Memory {
   std::uintptr_t inputs, targets, positions, sources, windows, document_ids, position_ids, loss_mask;
   bool cu_seqlens;
   std::vector<std::int32_t> bounds;
+  std::vector<std::int64_t> documents;
 
   BatchMemory batch() {
     bounds.clear();
+    documents.clear();
     return {at<std::int64_t>(inputs),       at<std::int64_t>(targets),     at<std::int64_t>(positions),
             at<std::int64_t>(sources),      at<std::int64_t>(windows),     at<std::int64_t>(document_ids),
-            at<std::int64_t>(position_ids), at<bool>(loss_mask),           cu_seqlens ? &bounds : nullptr, nullptr};
+            at<std::int64_t>(position_ids), at<bool>(loss_mask),           cu_seqlens ? &bounds : nullptr,
+            cu_seqlens ? &documents : nullptr};
   }
 };
 
@@ -163,6 +167,8 @@ void translate(std::exception_ptr thrown) {
     raise("CorpusError", reason);
   } catch (const MisuseError& reason) {
     raise("UsageError", reason);
+  } catch (const DeviceError& reason) {
+    raise("DeviceError", reason);
   }
 }
 
@@ -193,7 +199,10 @@ PYBIND11_MODULE(_C, m) {
              return std::make_pair(draw.source, draw.number);
            })
       .def("position", &Blend::position)
-      .def("counts", &Blend::counts);
+      .def("counts", [](const Blend& self, std::int64_t q) {
+        if (q < 0) throw std::out_of_range("expected a local position from 0 on");
+        return self.counts(q);
+      });
 
   py::class_<Resolver, std::shared_ptr<Resolver>>(m, "Resolver")
       .def(py::init(&make_resolver), py::arg("seed"), py::arg("sources"), py::arg("phases"), py::arg("skips"), Released())
@@ -217,11 +226,14 @@ PYBIND11_MODULE(_C, m) {
 
   py::class_<Memory>(m, "Memory")
       .def(py::init([](const std::array<std::uintptr_t, 8>& to, bool cu_seqlens) {
-             return Memory{to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7], cu_seqlens, {}};
+             return Memory{to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7], cu_seqlens, {}, {}};
            }),
            py::arg("addresses"), py::arg("cu_seqlens"))
       .def_property_readonly("bounds", [](const Memory& self) {
         return py::array_t<std::int32_t>(static_cast<py::ssize_t>(self.bounds.size()), self.bounds.data());
+      })
+      .def_property_readonly("documents", [](const Memory& self) {
+        return py::array_t<std::int64_t>(static_cast<py::ssize_t>(self.documents.size()), self.documents.data());
       });
 
   py::class_<Reader, std::shared_ptr<Reader>>(m, "Reader")
@@ -236,13 +248,23 @@ PYBIND11_MODULE(_C, m) {
       .def("read", &read_positions, py::arg("positions"), py::arg("memory"))
       .def("read_places", &read_places, py::arg("places"), py::arg("memory"));
 
-  py::class_<Prefetch>(m, "Prefetch")
-      .def(py::init([](std::shared_ptr<Reader> reader, const std::vector<std::pair<std::uintptr_t, std::size_t>>& slots, int threads) {
-             std::vector<SlotMemory> memory;
-             for (const auto& [address, bytes] : slots) memory.push_back({at<void>(address), bytes});
-             return std::make_unique<Prefetch>(std::move(reader), memory, threads);
+  py::class_<Device, std::shared_ptr<Device>>(m, "Device");
+  m.def("open_cuda", &open_cuda, py::arg("number"), Released());
+
+  py::class_<DeviceBatch>(m, "DeviceBatch")
+      .def(py::init([](const std::array<Device::Address, 7>& to, std::int64_t runs) {
+             return DeviceBatch{to[0], to[1], to[2], to[3], to[4], to[5], to[6], runs};
            }),
-           py::arg("reader"), py::arg("slots"), py::arg("threads"), Released())
+           py::arg("addresses"), py::arg("runs"));
+
+  py::class_<Prefetch>(m, "Prefetch")
+      .def(py::init([](std::shared_ptr<Reader> reader, const std::vector<std::tuple<std::uintptr_t, std::size_t, Device::Address>>& slots,
+                       int threads, std::shared_ptr<Device> device) {
+             std::vector<SlotMemory> memory;
+             for (const auto& [address, bytes, there] : slots) memory.push_back({at<void>(address), bytes, there});
+             return std::make_unique<Prefetch>(std::move(reader), memory, threads, std::move(device));
+           }),
+           py::arg("reader"), py::arg("slots"), py::arg("threads"), py::arg("device") = nullptr, Released())
       .def(
           "want",
           [](Prefetch& self, const Pairs& ranges) {
@@ -254,11 +276,15 @@ PYBIND11_MODULE(_C, m) {
       .def(
           "take",
           [](Prefetch& self, std::int64_t first, std::int64_t count, Memory& memory, int milliseconds) {
-            const bool there = self.wait({first, count}, milliseconds);
-            if (there) self.take({first, count}, memory.batch());
-            return there;
+            return self.take({first, count}, memory.batch(), milliseconds);
           },
           py::arg("first"), py::arg("count"), py::arg("memory"), py::arg("milliseconds"), Released())
+      .def(
+          "widen",
+          [](Prefetch& self, std::int64_t first, std::int64_t count, const DeviceBatch& batch, Device::Stream stream) {
+            self.take({first, count}, batch, stream);
+          },
+          py::arg("first"), py::arg("count"), py::arg("batch"), py::arg("stream"), Released())
       .def("close", &Prefetch::close, Released())
       .def_property_readonly("rows_read", &Prefetch::rows_read);
 }

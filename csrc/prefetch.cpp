@@ -16,10 +16,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How much reading a thread takes on at a time, and how many times of it count as lately.
-constexpr double kChunkSeconds = 100e-6, kLately = 8;
+constexpr double kChunkSeconds = 100e-6, kLeastSeconds = 1e-9, kAverageOver = 8;
 
 // To sleep and be woken takes longer than to read a row that the system has in memory: so long one looks out before sleeping.
-constexpr std::chrono::microseconds kLookOut{50};
+constexpr std::chrono::microseconds kSpin{50};
 
 }  // namespace
 
@@ -31,25 +31,46 @@ struct Prefetch::State {
   pid_t process = getpid();
 
   std::mutex lock;  // guards all below; reads and widening run outside it
-  std::condition_variable work, rows;
+  std::condition_variable work, rows;  // something to read; something there, or a slot out of use
   Slots slots;
   bool closed = false;
-  bool looking_out = false;  // a thread is about to see what is new, and need not be woken
+  bool spinning = false;  // a thread is about to see what is new, and need not be woken
   double row_seconds = 1e-3;  // what reading a row takes, lately
   std::atomic<std::uint64_t> news{0};  // counts what came to be wanted or there; written under the lock, looked at without
 
-  std::mutex consumer;  // one call of want, take or close at a time
+  std::mutex ending;  // one call of close at a time
   std::vector<std::thread> threads;
 
+  // While it lives, a slot stays what it is, and the lock is free.
+  class Using {
+   public:
+    Using(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot) : state_(state), guard_(guard), slot_(slot) {
+      ++slot_.in_use;
+      guard_.unlock();
+    }
+    ~Using() {
+      guard_.lock();
+      --slot_.in_use;
+      state_.rows.notify_all();
+    }
+    Using(const Using&) = delete;
+    Using& operator=(const Using&) = delete;
+
+   private:
+    State& state_;
+    std::unique_lock<std::mutex>& guard_;
+    Slots::Slot& slot_;
+  };
+
   void wake_a_thread() {
-    if (!looking_out) work.notify_one();
+    if (!spinning) work.notify_one();
   }
 
   // Looks out, without the lock, until there are news or time is up; says whether there are.
-  bool look_out(std::unique_lock<std::mutex>& guard) {
+  bool spin(std::unique_lock<std::mutex>& guard) {
     const std::uint64_t seen = news.load();
     guard.unlock();
-    const auto until = Clock::now() + kLookOut;
+    const auto until = Clock::now() + kSpin;
     while (news.load(std::memory_order_relaxed) == seen && Clock::now() < until) std::this_thread::yield();
     guard.lock();
     return news.load() != seen;
@@ -84,7 +105,6 @@ Prefetch::~Prefetch() {
 
 void Prefetch::close() {
   if (state_->process != getpid()) return;
-  const std::lock_guard<std::mutex> alone(state_->consumer);
   {
     const std::lock_guard<std::mutex> guard(state_->lock);
     state_->closed = true;
@@ -93,9 +113,12 @@ void Prefetch::close() {
   }
   state_->work.notify_all();
   state_->rows.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
-  state_->threads.clear();
-  // Another thread of the consumer may read what it waits for.
+  {
+    const std::lock_guard<std::mutex> alone(state_->ending);
+    for (std::thread& thread : state_->threads) thread.join();
+    state_->threads.clear();
+  }
+  // Another thread of the consumer may read what it waits for, or take it.
   std::unique_lock<std::mutex> guard(state_->lock);
   state_->rows.wait(guard, [&] { return !state_->slots.busy(); });
   if (Stage* const device = state_->slots.device()) device->drain();
@@ -107,13 +130,19 @@ void Prefetch::expect_usable() const {
   }
 }
 
+void Prefetch::expect_open() const {
+  if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
+}
+
 void Prefetch::want(const std::vector<Range>& ranges) {
   expect_usable();
   State& state = *state_;
-  const std::lock_guard<std::mutex> alone(state.consumer);
   std::unique_lock<std::mutex> guard(state.lock);
-  if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
-  while (!state.slots.want(ranges)) state.rows.wait(guard);
+  expect_open();
+  while (!state.slots.want(ranges)) {
+    state.rows.wait(guard);
+    expect_open();
+  }
   ++state.news;
   // One is woken, and wakes the next where there is more to do than it takes.
   if (state.slots.open()) state.wake_a_thread();
@@ -127,10 +156,10 @@ void Prefetch::work(State& state) {
       read_on(state, guard, *slot, scratch);
       continue;
     }
-    if (!state.looking_out) {
-      state.looking_out = true;
-      const bool news = state.look_out(guard);
-      state.looking_out = false;
+    if (!state.spinning) {
+      state.spinning = true;
+      const bool news = state.spin(guard);
+      state.spinning = false;
       if (news) continue;
     }
     state.work.wait(guard, [&] { return state.closed || state.slots.open(); });
@@ -139,7 +168,7 @@ void Prefetch::work(State& state) {
 
 void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, Resolver::Scratch& scratch) {
   // A disk wants many requests at once; what the system has in memory is sooner read by one thread than by several that are woken.
-  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / state.row_seconds));
+  const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / std::max(state.row_seconds, kLeastSeconds)));
   const Slots::Claim claim = state.slots.claim(slot, most);
   if (state.slots.open()) state.wake_a_thread();
   guard.unlock();
@@ -154,58 +183,57 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   }
   const std::chrono::duration<double> took = Clock::now() - begun;
   guard.lock();
-  state.row_seconds += (took.count() / static_cast<double>(claim.end - claim.begin) - state.row_seconds) / kLately;
+  state.row_seconds += (took.count() / static_cast<double>(claim.end - claim.begin) - state.row_seconds) / kAverageOver;
   state.slots.done(claim, std::move(error));
   ++state.news;
   state.rows.notify_all();
 }
 
-bool Prefetch::wait(Range rows, int milliseconds) {
+bool Prefetch::take(Range rows, const BatchMemory& batch, int milliseconds) {
   expect_usable();
   State& state = *state_;
   const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
   Resolver::Scratch scratch;
   std::unique_lock<std::mutex> guard(state.lock);
-  for (bool first = true;; first = false) {
-    if (state.closed) throw MisuseError("expected an open loader, found one that was closed");
+  for (bool asked = false;;) {
+    expect_open();
     Slots::Slot& slot = state.slots.with(rows);
-    // What failed before anybody asked for it may be well by now.
-    if (first && slot.error) {
-      while (!state.slots.begin_again(slot)) state.rows.wait(guard);
+    if (slot.error && asked) std::rethrow_exception(slot.error);
+    if (slot.error) {
+      // What failed before anybody asked for it may be well by now.
+      if (state.slots.begin_again(slot)) {
+        asked = true;
+      } else {
+        state.rows.wait(guard);
+      }
       continue;
     }
-    if (slot.error || state.slots.ready(slot, rows)) return true;
+    asked = true;
+    if (state.slots.ready(slot, rows)) {
+      const State::Using use(state, guard, slot);
+      state.reader->widen(slot.rows, rows.first - slot.range.first, rows.count, batch, 0, rows.count);
+      return true;
+    }
     if (Clock::now() >= until) return false;
-    if (slot.unclaimed()) {
+    // Not what comes behind these rows: it could keep them waiting.
+    if (slot.unclaimed() && slot.range.first + slot.claimed < rows.first + rows.count) {
       read_on(state, guard, slot, scratch);
-    } else if (!state.look_out(guard)) {
+    } else if (!state.spin(guard)) {
       state.rows.wait_until(guard, until);
     }
   }
 }
 
-const Slots::Slot& Prefetch::taken(Range rows) const {
-  const std::lock_guard<std::mutex> guard(state_->lock);
-  if (state_->closed) throw MisuseError("expected an open loader, found one that was closed");
-  const Slots::Slot& slot = state_->slots.with(rows);
-  if (slot.error) std::rethrow_exception(slot.error);
-  if (!state_->slots.ready(slot, rows)) throw MisuseError("expected rows that were waited for");
-  return slot;
-}
-
-void Prefetch::take(Range rows, const BatchMemory& batch) {
-  expect_usable();
-  const std::lock_guard<std::mutex> alone(state_->consumer);
-  const Slots::Slot& slot = taken(rows);
-  state_->reader->widen(slot.rows, rows.first - slot.range.first, rows.count, batch, 0, rows.count);
-}
-
 void Prefetch::take(Range rows, const DeviceBatch& batch, Device::Stream stream) {
   expect_usable();
-  const std::lock_guard<std::mutex> alone(state_->consumer);
-  const Slots::Slot& slot = taken(rows);
-  if (!state_->slots.device()) throw MisuseError("expected a loader on a device, found one on the host");
-  state_->slots.device()->take(slot.number, rows.first - slot.range.first, rows.count, batch, stream);
+  State& state = *state_;
+  std::unique_lock<std::mutex> guard(state.lock);
+  expect_open();
+  Slots::Slot& slot = state.slots.with(rows);
+  Stage* const device = state.slots.device();
+  if (!device || !state.slots.ready(slot, rows)) throw MisuseError("expected rows that were taken, of a loader on a device");
+  const State::Using use(state, guard, slot);
+  device->take(slot.number, rows.first - slot.range.first, rows.count, batch, stream);
 }
 
 std::int64_t Prefetch::rows_read() const {

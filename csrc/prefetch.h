@@ -25,15 +25,12 @@ class Prefetch {
   // Names the positions that will be asked for, soonest first, at most as many ranges as there are slots; others are forgotten.
   void want(const std::vector<Range>& ranges);
 
-  // Waits, at most so long, until rows of one wanted range are there, or sent to the device, or cannot be read. What no thread has begun,
-  // or failed, is read here.
-  bool wait(Range rows, int milliseconds);
+  // Waits until rows of one wanted range are there, or sent to the device; then writes what is known of them, and widens them where inputs
+  // are wanted. False, and nothing is written, where they are not there in that time and the one read that it may have begun. What no
+  // thread has begun, or failed before it was asked for, is read here. Rethrows what kept one of the range from being read.
+  bool take(Range rows, const BatchMemory& batch, int milliseconds);
 
-  // Writes what is known of rows that are there, and widens them where inputs are wanted; rethrows what kept one of the range they are of
-  // from being read.
-  void take(Range rows, const BatchMemory& batch);
-
-  // Widens rows that are there on the device, on the consumer's stream.
+  // Widens rows that were taken on the device, on the consumer's stream.
   void take(Range rows, const DeviceBatch& batch, Device::Stream stream);
 
   // Ends the threads; what is asked afterwards throws MisuseError.
@@ -46,8 +43,8 @@ class Prefetch {
 
   static void work(State& state);
   static void read_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, Resolver::Scratch& scratch);
-  const Slots::Slot& taken(Range rows) const;
   void expect_usable() const;
+  void expect_open() const;
 
   std::unique_ptr<State> state_;
 };

@@ -58,7 +58,7 @@ void Reader::load(Rows& rows, std::int64_t row, std::int64_t count) const {
       corpus(sample).read(sample.first, seq_len_ + 1, tokens);
       tokens[row_bytes_ - 1] = static_cast<char>(corpus(sample).item_size());
       if (with_documents_) corpus(sample).documents(sample.first, seq_len_ + 1, rows.documents[number]);
-    } catch (const std::exception& reason) {
+    } catch (const ReadError& reason) {
       throw ReadError(reason.what() + (" (the sample at position " + std::to_string(sample.position) + ")"));
     }
   }

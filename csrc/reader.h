@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "batch.h"
 #include "corpus.h"
 #include "resolver.h"
 
@@ -20,16 +21,6 @@ struct Rows {
     samples.resize(count);
     documents.resize(with_documents ? count : 0);
   }
-};
-
-// Where the consumer wants a batch of b rows; what is null is not wanted.
-struct BatchMemory {
-  std::int64_t *inputs, *targets;               // [b, seq_len]
-  std::int64_t *positions, *sources, *windows;  // [b]
-  std::int64_t *document_ids, *position_ids;    // [b, seq_len]
-  bool* loss_mask;                              // [b, seq_len]
-  std::vector<std::int32_t>* cu_seqlens;
-  std::vector<std::int64_t>* documents;  // of each run that cu_seqlens bounds, as the kernels want them (device/bodies.h: Runs)
 };
 
 class Reader {

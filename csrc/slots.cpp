@@ -27,12 +27,12 @@ bool Slots::want(const std::vector<Range>& ranges) {
     wanted.push_back(found == wanted_.end() ? nullptr : *found);
     if (wanted.back()) held.push_back(wanted.back());
   }
-  // The others, those first that nobody reads into.
+  // The others, those first that nobody uses.
   std::vector<Slot*> spare;
   for (Slot& slot : slots_) {
     if (std::find(held.begin(), held.end(), &slot) == held.end()) spare.push_back(&slot);
   }
-  std::stable_partition(spare.begin(), spare.end(), [](const Slot* slot) { return slot->in_flight == 0; });
+  std::stable_partition(spare.begin(), spare.end(), [](const Slot* slot) { return slot->in_use == 0; });
   auto next = spare.begin();
   bool free = true;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -41,7 +41,7 @@ bool Slots::want(const std::vector<Range>& ranges) {
       throw MisuseError("expected a slot with room for " + std::to_string(ranges[i].count) + " rows, found none");
     }
     wanted[i] = *next++;
-    free = free && wanted[i]->in_flight == 0;
+    free = free && wanted[i]->in_use == 0;
   }
   if (!free) {
     // Nobody claims more of what is spare; what was claimed is soon there.
@@ -72,7 +72,7 @@ Slots::Slot* Slots::open() const {
 Slots::Claim Slots::claim(Slot& slot, std::int64_t most) {
   const std::int64_t begin = slot.claimed;
   slot.claimed = std::min(slot.range.count, begin + most);
-  ++slot.in_flight;
+  ++slot.in_use;
   return {&slot, begin, slot.claimed};
 }
 
@@ -82,7 +82,7 @@ void Slots::before_fill(const Claim& claim) const {
 
 void Slots::done(const Claim& claim, std::exception_ptr error) {
   Slot& slot = *claim.slot;
-  --slot.in_flight;
+  --slot.in_use;
   if (!error) {
     std::fill(slot.there.begin() + claim.begin, slot.there.begin() + claim.end, 1);
     rows_read_ += claim.end - claim.begin;
@@ -114,13 +114,13 @@ bool Slots::ready(const Slot& slot, Range rows) const {
 }
 
 bool Slots::begin_again(Slot& slot) {
-  if (slot.in_flight) return false;
+  if (slot.in_use) return false;
   begin(slot, slot.range);
   return true;
 }
 
 bool Slots::busy() const {
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.in_flight != 0; });
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.in_use != 0; });
 }
 
 }  // namespace fivepoint

@@ -31,7 +31,8 @@ class Slots {
     std::size_t number = 0, bytes = 0;
     Rows rows;
     Range range{0, 0};
-    std::int64_t claimed = 0, in_flight = 0, sent = 0;
+    std::int64_t claimed = 0, sent = 0;
+    std::int64_t in_use = 0;  // by whoever reads into it, or takes from it
     std::vector<char> there;  // by row
     std::exception_ptr error;
 
@@ -48,7 +49,7 @@ class Slots {
   Slots(const std::vector<SlotMemory>& memory, std::int64_t row_bytes, bool with_documents, std::shared_ptr<Stage> device);
 
   // Names the positions that will be asked for, soonest first; others are not claimed any more. Returns false, to be called again, while
-  // a slot that is needed is still being read into. Throws MisuseError for more, or for more rows, than there is room for.
+  // a slot that is needed is still in use. Throws MisuseError for more, or for more rows, than there is room for.
   bool want(const std::vector<Range>& ranges);
   void want_nothing() { wanted_.clear(); }
 
@@ -69,7 +70,7 @@ class Slots {
   // Whether rows of a slot are where the consumer takes them from.
   bool ready(const Slot& slot, Range rows) const;
 
-  // Begins a slot again that failed; false, to be called again, while it is still being read into.
+  // Begins a slot again that failed; false, to be called again, while it is still in use.
   bool begin_again(Slot& slot);
 
   bool busy() const;

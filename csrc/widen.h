@@ -1,4 +1,4 @@
-// A row of L + 1 tokens in the source's dtype becomes L inputs and L targets, int64 (D0.3).
+// A row of L + 1 tokens in the source's dtype becomes L inputs and L targets, int64 (D0.2, D0.4).
 #pragma once
 
 #include <cstddef>
@@ -74,7 +74,7 @@ void widen_row(const Token* row, std::size_t seq_len, std::int64_t* inputs, std:
   }
 }
 
-// Whether one of the tokens is above the vocabulary's last id (D0.2), in forms that compilers make vectors of: the oldest x86-64 has a
+// Whether one of the tokens is above the vocabulary's last id (D0.10), in forms that compilers make vectors of: the oldest x86-64 has a
 // maximum for 16 bits, and for 32 a comparison alone.
 inline bool any_above(const std::uint16_t* tokens, std::size_t count, std::uint16_t last) {
   std::uint16_t largest = 0;

@@ -1,7 +1,8 @@
 """The native part: csrc/module.cpp. Addresses are those of memory that the caller keeps.
 
 CorpusError is raised for a file that is missing, another, short, or of other content than its manifest says; UsageError for a call after
-close, after a fork, or of rows that were not wanted.
+close, after a fork, or of rows that were not wanted; DeviceError for what a device's driver refuses. ValueError is raised for parameters
+that no plan and no manifest holds; who makes these objects by `fivepoint.fastpath.native` never sees it.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,8 @@ class Blend:
     def __init__(self, weights: Sequence[int], rule: str, limit: int = -1) -> None: ...
     def __call__(self, q: int) -> tuple[int, int]: ...
     def position(self, source: int, draw: int) -> int: ...
-    def counts(self, q: int) -> list[int]: ...
+    def counts(self, q: int) -> list[int]:
+        """Return how many draws each source has before local position q; raises IndexError for a q below 0."""
 
 class Resolver:
     """A5. Sources are (key, tokens of each corpus), phases (length, grid, rule, weights by source), skips (at, count)."""
@@ -64,7 +66,24 @@ class Memory:
 
     def __init__(self, addresses: Sequence[int], cu_seqlens: bool) -> None: ...
     @property
-    def bounds(self) -> npt.NDArray[np.int32]: ...
+    def bounds(self) -> npt.NDArray[np.int32]:
+        """Return cu_seqlens, int32 [runs + 1]."""
+    @property
+    def documents(self) -> npt.NDArray[np.int64]:
+        """Return the document of each run, int64 [runs], or its complement where the run's last target lies in another document."""
+
+class Device:
+    """A device and what its driver holds for a loader."""
+
+def open_cuda(number: int) -> Device:
+    """Return the GPU of this number among those that the process sees; raises DeviceError, which says why there is none."""
+
+class DeviceBatch:
+    """Where a batch goes on a device: addresses of its inputs, targets, document_ids, position_ids and loss_mask, 0 for what is not wanted;
+    of cu_seqlens and of the documents of its runs (`Memory`), which lie there already.
+    """
+
+    def __init__(self, addresses: Sequence[int], runs: int) -> None: ...
 
 class Reader:
     """Rows of a plan, for any thread. `read` fills a batch; raises CorpusError."""
@@ -77,12 +96,18 @@ class Reader:
         """Read the rows that begin at (source, corpus, token)."""
 
 class Prefetch:
-    """Reads ahead into slots, (address, bytes) each; see csrc/prefetch.h. Raises UsageError, and CorpusError from `take`."""
+    """Reads ahead into slots, (address, bytes, address on the device or 0) each; see csrc/prefetch.h.
 
-    def __init__(self, reader: Reader, slots: Sequence[tuple[int, int]], threads: int) -> None: ...
+    Raises UsageError, and from `take` CorpusError for rows that cannot be read, DeviceError for such as cannot be sent.
+    """
+
+    def __init__(self, reader: Reader, slots: Sequence[tuple[int, int, int]], threads: int, device: Device | None = None) -> None: ...
     def want(self, ranges: Sequence[tuple[int, int]]) -> None: ...
     def take(self, first: int, count: int, memory: Memory, milliseconds: int) -> bool:
-        """Fill a batch with rows of one wanted range; return false where they are not there in that time."""
+        """Fill a batch with rows of one wanted range; return false where they are not there in that time, or by the end of one read more."""
+    def widen(self, first: int, count: int, batch: DeviceBatch, stream: int) -> None:
+        """Widen rows that were taken into a batch on the device, on this stream of it."""
     def close(self) -> None: ...
     @property
-    def rows_read(self) -> int: ...
+    def rows_read(self) -> int:
+        """Return how many rows were read since it was made."""

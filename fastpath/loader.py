@@ -67,7 +67,7 @@ class Loader(reference.Loader):
     def close(self) -> None:
         """End the loader and its threads."""
         super().close()
-        if hasattr(self, "_reader"):
+        if self._reader is not None:
             self._reader.close()
 
     @property
@@ -98,7 +98,7 @@ class AheadReader:
         reader = open_reader(plan, self._kinds)
         self._seq_len = plan.phases[0].seq_len
         self._memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
-        self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel()) for each in self._memory], threads)
+        self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel(), 0) for each in self._memory], threads)
         self._pool = _C.MemoryPool(POOLED)
         # Also when nobody closes the loader: at its end, or at the interpreter's.
         self.close = weakref.finalize(self, _close, self._prefetch, self._memory)

@@ -2,11 +2,10 @@
 
 import resource
 from collections.abc import Iterable
-from pathlib import Path
 
 from ..errors import PlanError
 from ..reference.batch import open_corpora
-from ..reference.corpus import CorpusReader
+from ..reference.corpus import CorpusReader, expect_index
 from ..reference.mixing import word
 from ..reference.plan import Plan
 from . import _C
@@ -43,10 +42,5 @@ def corpus(opened: CorpusReader, files: _C.Files) -> _C.Corpus:
     shards = []
     for shard in manifest.shards:
         index = opened.folder / shard.index_file
-        shards.append((str(opened.folder / shard.file), shard.tokens, str(index), shard.documents, _header(index, shard.documents)))
+        shards.append((str(opened.folder / shard.file), shard.tokens, str(index), shard.documents, expect_index(index, shard.documents)))
     return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)
-
-
-def _header(index: Path, documents: int) -> int:
-    """Return the bytes of an index file before its first number; its form was looked at when the corpus was opened."""
-    return index.stat().st_size - 8 * documents

@@ -9,6 +9,7 @@
 
 #include "../csrc/prefetch.h"
 #include "../csrc/reader.h"
+#include "../csrc/tests/owned.h"
 #include "bytes.h"
 
 namespace fivepoint {
@@ -31,7 +32,7 @@ class MemoryFile {
 // The answer by the plainest way: every token with its document, where the index is sound.
 struct Whole {
   std::vector<std::int64_t> tokens, documents;
-  bool sound = true;
+  std::vector<char> sound;  // by token
 };
 
 template <typename Number>
@@ -46,55 +47,49 @@ std::vector<std::int64_t> numbers_in(const std::vector<char>& bytes, std::size_t
 }
 
 void append(Whole& whole, const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& starts, std::int64_t first_document) {
-  whole.sound = whole.sound && !starts.empty() && starts.front() == 0 && std::is_sorted(starts.begin(), starts.end()) &&
+  const bool sound = !starts.empty() && starts.front() == 0 && std::is_sorted(starts.begin(), starts.end()) &&
                 starts.back() <= static_cast<std::int64_t>(tokens.size());
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     whole.tokens.push_back(tokens[t]);
+    whole.sound.push_back(sound);
     const auto after = std::upper_bound(starts.begin(), starts.end(), static_cast<std::int64_t>(t));
     whole.documents.push_back(first_document + (after - starts.begin()) - 1);
   }
 }
 
-// A batch in memory that is exactly as large as it must be, so that a sanitizer sees one store too many.
-struct Batch {
-  Batch(std::size_t rows, std::size_t seq_len)
-      : inputs(rows * seq_len), targets(inputs), where(rows), sources(rows), windows(rows), ids(inputs), positions(inputs),
-        mask(new bool[rows * seq_len]) {}
-  BatchMemory memory() {
-    return {inputs.data(), targets.data(), where.data(), sources.data(), windows.data(), ids.data(), positions.data(), mask.get(), &bounds};
-  }
-  std::vector<std::int64_t> inputs, targets, where, sources, windows, ids, positions;
-  std::unique_ptr<bool[]> mask;
+void check(const Whole& whole, const OwnedBatch& batch, const std::vector<Sample>& samples, std::int64_t vocab_size, std::size_t seq_len) {
   std::vector<std::int32_t> bounds;
-};
-
-void check(const Whole& whole, const Batch& batch, const std::vector<Sample>& samples, std::int64_t vocab_size, std::size_t seq_len) {
   for (std::size_t row = 0; row < samples.size(); ++row) {
     const auto first = static_cast<std::size_t>(samples[row].first);
+    require(batch.positions[row] == samples[row].position && batch.windows[row] == samples[row].window && batch.sources[row] == 0,
+            "a row says where it comes from");
     std::int64_t begun = 0;
     for (std::size_t t = 0; t < seq_len; ++t) {
       const std::size_t at = row * seq_len + t;
       require(batch.inputs[at] == whole.tokens[first + t] && batch.targets[at] == whole.tokens[first + t + 1], "tokens are the shards'");
       require(batch.targets[at] < vocab_size, "ids lie below the vocabulary's size");
-      if (!whole.sound) continue;
-      if (t > 0 && whole.documents[first + t] != whole.documents[first + t - 1]) begun = static_cast<std::int64_t>(t);
-      require(batch.ids[at] == whole.documents[first + t], "document ids are the index's");
-      require(batch.positions[at] == static_cast<std::int64_t>(t) - begun, "positions count from the start of a document");
-      require(batch.mask[at] == (whole.documents[first + t] == whole.documents[first + t + 1]), "the loss stops where a document does");
+      require(whole.sound[first + t] && whole.sound[first + t + 1], "an index that is out of order is refused");
+      if (t == 0 || whole.documents[first + t] != whole.documents[first + t - 1]) {
+        begun = static_cast<std::int64_t>(t);
+        bounds.push_back(static_cast<std::int32_t>(at));
+      }
+      require(batch.document_ids[at] == whole.documents[first + t], "document ids are the index's");
+      require(batch.position_ids[at] == static_cast<std::int64_t>(t) - begun, "positions count from the start of a document");
+      require(batch.loss_mask[at] == (whole.documents[first + t] == whole.documents[first + t + 1]), "the loss stops where a document does");
     }
   }
-  if (whole.sound) require(batch.bounds.back() == static_cast<std::int32_t>(samples.size() * seq_len), "bounds end with the batch");
+  bounds.push_back(static_cast<std::int32_t>(samples.size() * seq_len));
+  require(batch.cu_seqlens == bounds, "cu_seqlens bound the documents of every row");
 }
 
 // Reads rows of the run ahead, as a loader does; false where they could not be had.
-bool take(const std::shared_ptr<const Reader>& reader, Range rows, Batch& batch) {
+bool take(const std::shared_ptr<const Reader>& reader, Range rows, OwnedBatch& batch) {
   std::vector<char> slot(static_cast<std::size_t>(reader->row_bytes() * 8));
   Prefetch prefetch(reader, {{slot.data(), slot.size()}}, 1);
   try {
     prefetch.want({rows});
-    while (!prefetch.wait(rows, 1000)) {
+    while (!prefetch.take(rows, batch.memory(), 1000)) {
     }
-    prefetch.take(rows, batch.memory());
     return true;
   } catch (const MisuseError&) {
   } catch (const ReadError&) {
@@ -131,7 +126,7 @@ void read(Bytes& bytes) {
   const auto reader = std::make_shared<const Reader>(resolver, std::vector<std::vector<std::shared_ptr<const Corpus>>>{{corpus}}, seq_len, true);
   if (rows.count < 1 || rows.count > 8) rows.count = 3;  // batches of absurd sizes are refused by memory alone
   const auto count = static_cast<std::size_t>(rows.count), width = static_cast<std::size_t>(seq_len);
-  Batch batch(count, width);
+  OwnedBatch batch(count, width);
   if (!take(reader, rows, batch)) return;
   std::vector<Sample> samples(count);
   Resolver::Scratch scratch;

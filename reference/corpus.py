@@ -39,7 +39,7 @@ class CorpusReader:
             )
         for shard in self.manifest.shards:
             _expect_size(self.folder / shard.file, shard.bytes)
-            _expect_index(self.folder / shard.index_file, shard.documents)
+            expect_index(self.folder / shard.index_file, shard.documents)
         self._first_token = [0, *accumulate(shard.tokens for shard in self.manifest.shards)]
         self._first_document = [0, *accumulate(shard.documents for shard in self.manifest.shards)]
         # Read, not mapped: a mapped file that is cut short under the reader would end the process.
@@ -137,7 +137,8 @@ def _expect_size(path: Path, size: int | None) -> None:
         )
 
 
-def _expect_index(path: Path, documents: int) -> None:
+def expect_index(path: Path, documents: int) -> int:
+    """Return the bytes of an index file before its first number; raises CorpusError for a file of another form or size (F1)."""
     _expect_size(path, None)
     try:
         with open(path, "rb") as file:
@@ -146,4 +147,6 @@ def _expect_index(path: Path, documents: int) -> None:
         raise CorpusError(f"cannot read {path}: {reason.strerror or reason}; restore it from a copy") from reason
     if start[:8] != b"\x93NUMPY\x01\x00" or len(start) < 10:
         raise CorpusError(f"{path}: expected a document index in NPY 1.0, found {start[:8]!r}; restore it from a copy")
-    _expect_size(path, 10 + int.from_bytes(start[8:], "little") + 8 * documents)
+    header = 10 + int.from_bytes(start[8:], "little")
+    _expect_size(path, header + 8 * documents)
+    return header

@@ -1,6 +1,5 @@
 """The loader: steps of micro-batches for one dp rank, and a state that is one number, `consumed` (A7; C2, C4)."""
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
@@ -48,14 +47,12 @@ class Loader:
         if device != "cpu":
             raise UsageError(f'expected device="cpu", the only one that the reference serves, found {device!r}')
         self.plan = plan
-        self.dp_size = _whole("dp_size", dp_size, 1)
-        self.dp_rank = _whole("dp_rank", dp_rank, 0, self.dp_size)
-        self.micro_batch = _whole("micro_batch", micro_batch, 1)
-        self._accumulation = None if accumulation is None else _whole("accumulation", accumulation, 1)
+        layout = partition.expect_layout(plan.batch_sizes, dp_rank, dp_size, micro_batch, accumulation)
+        self.dp_rank, self.dp_size, self.micro_batch, self._accumulation = layout
         plan.admit(self.dp_size * self.micro_batch * (self._accumulation or 1))
-        self._expect_sizes()
         self._log = log
         self._closed = False
+        self._reader: Any = None
         self._step: Step | None = None
         self.consumed = self.steps = 0
         self._reader = self._open_reader(boundaries)
@@ -151,11 +148,6 @@ class Loader:
         """Return what reads the batch of a range of positions: all that the fast path does otherwise."""
         return BatchReader(self.plan, boundaries)
 
-    def _expect_sizes(self) -> None:
-        """Check, before the first step, every batch size that the run will have (C2.7)."""
-        for _, size in self.plan.batch_sizes:
-            partition.accumulation_for(size, self.dp_size, self.micro_batch, self._accumulation)
-
     def _record(self, step: Step, applied: bool) -> dict[str, Any]:
         positions = range(step.first, step.first + step.batch_size)
         resolver = self.plan.resolver
@@ -189,15 +181,3 @@ class Loader:
             "prefix_hash": self.plan.prefix_hash(self.consumed),
         }
         self._log(record if override is None else {**record, "override": override, "differs": list(differs)})
-
-
-def _whole(name: str, value: Any, least: int, end: int | None = None) -> int:
-    """Return `value` as an int; raises UsageError unless it is a whole number from `least` on, below `end`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if number < least or (end is not None and number >= end):
-        wanted = f"at least {least}" if end is None else f"from {least} to {end - 1}"
-        raise UsageError(f"expected {name} to be a whole number, {wanted}, found {value!r}")
-    return number

@@ -1,6 +1,8 @@
 """Steps and ranks: which positions a step, a dp rank and a micro-batch hold (A7; C2, C4.3)."""
 
+import operator
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..errors import UsageError
 
@@ -72,6 +74,30 @@ def accumulation_for(batch_size: int, dp_size: int, micro_batch: int, wanted: in
             f"* accumulation, found {wanted}; leave it out, and it follows from the plan"
         )
     return accumulation
+
+
+def expect_layout(
+    batch_sizes: BatchSizes, dp_rank: Any, dp_size: Any, micro_batch: Any, accumulation: Any
+) -> tuple[int, int, int, int | None]:
+    """Return (dp_rank, dp_size, micro_batch, accumulation) as whole numbers that fit every batch size (C2.7); raises UsageError."""
+    size = whole("dp_size", dp_size, 1)
+    rank, micro = whole("dp_rank", dp_rank, 0, size), whole("micro_batch", micro_batch, 1)
+    wanted = None if accumulation is None else whole("accumulation", accumulation, 1)
+    for _, batch_size in batch_sizes:
+        accumulation_for(batch_size, size, micro, wanted)
+    return rank, size, micro, wanted
+
+
+def whole(name: str, value: Any, least: int, end: int | None = None) -> int:
+    """Return `value` as an int; raises UsageError unless it is a whole number from `least` on, below `end`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least or (end is not None and number >= end):
+        wanted = f"at least {least}" if end is None else f"from {least} to {end - 1}"
+        raise UsageError(f"expected {name} to be a whole number, {wanted}, found {value!r}")
+    return number
 
 
 def rank_positions(consumed: int, batch_size: int, dp_size: int, dp_rank: int) -> range:

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from checkout import ROOT
 
-CASES = 19
+CASES = 26
 """Test cases of csrc/tests."""
 
 

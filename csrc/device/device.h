@@ -3,14 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
+
+#include "../errors.h"
 
 namespace fivepoint {
-
-// A call of the device's driver failed, or there is no device; the text holds the call, its code and what the driver says of it.
-struct DeviceError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 class Device {
  public:

@@ -1,7 +1,5 @@
 #include "stage.h"
 
-#include "../files.h"
-
 namespace fivepoint {
 
 Stage::Stage(std::shared_ptr<Device> device, const std::vector<Device::Address>& slots, std::int64_t row_bytes, std::int64_t seq_len)

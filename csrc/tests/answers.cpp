@@ -20,6 +20,7 @@
 #include "../permutation.h"
 #include "../reader.h"
 #include "../resolver.h"
+#include "owned.h"
 
 namespace fivepoint {
 namespace {
@@ -117,14 +118,11 @@ void boundaries(std::istream& line) {
   }
   const auto count = static_cast<std::int64_t>(rows);
   reader.load(read, 0, count);
-  std::vector<std::int64_t> inputs(tokens), targets(tokens), where(rows), sources(rows), windows(rows), ids(tokens), positions(tokens);
-  const std::unique_ptr<bool[]> mask(new bool[tokens]);
-  std::vector<std::int32_t> bounds;
-  const BatchMemory batch{inputs.data(), targets.data(),   where.data(), sources.data(), windows.data(),
-                          ids.data(),    positions.data(), mask.get(),   &bounds};
-  reader.widen(read, 0, count, batch, 0, count);
-  for (const auto& numbers : {inputs, targets, ids, positions, std::vector<std::int64_t>(mask.get(), mask.get() + tokens)}) print(numbers);
-  print(bounds);
+  OwnedBatch batch(rows, static_cast<std::size_t>(seq_len));
+  reader.widen(read, 0, count, batch.memory(), 0, count);
+  const std::vector<std::int64_t> mask(batch.loss_mask.get(), batch.loss_mask.get() + batch.inputs.size());
+  for (const auto& numbers : {batch.inputs, batch.targets, batch.document_ids, batch.position_ids, mask}) print(numbers);
+  print(batch.cu_seqlens);
 }
 
 void answer(const std::string& text) {

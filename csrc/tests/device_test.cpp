@@ -1,8 +1,10 @@
 // What a device does, on the host: the kernels' bodies, and the order of all that runs at once, in virtual time.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <random>
 
 #include "../boundaries.h"

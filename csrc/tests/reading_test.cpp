@@ -12,6 +12,7 @@
 #include "../prefetch.h"
 #include "../widen.h"
 #include "corpora.h"
+#include "owned.h"
 
 namespace fivepoint {
 namespace {
@@ -189,26 +190,26 @@ class Run {
   }
 
   void check_batch(Prefetch& prefetch, Range rows) const {
-    const auto count = static_cast<std::size_t>(rows.count), size = count * kSeqLen;
-    std::vector<std::int64_t> inputs(size), targets(size), where(count), sources(count), windows(count), documents(size), positions(size);
-    std::unique_ptr<bool[]> mask(new bool[size]);
-    std::vector<std::int32_t> bounds;
-    prefetch.take(rows, {inputs.data(), targets.data(), where.data(), sources.data(), windows.data(), documents.data(), positions.data(),
-                         mask.get(), &bounds});
+    const auto count = static_cast<std::size_t>(rows.count);
+    OwnedBatch batch(count, kSeqLen);
+    while (!prefetch.take(rows, batch.memory(), 50)) {
+    }
     std::vector<Sample> samples(count);
     Resolver::Scratch scratch;
     resolver->resolve(rows.first, rows.count, samples.data(), scratch);
     for (std::size_t row = 0; row < count; ++row) {
       const std::int64_t base = samples[row].source == 0 ? 1000 : 100'000;
-      REQUIRE(where[row] == rows.first + static_cast<std::int64_t>(row));
-      REQUIRE(windows[row] == samples[row].window);
+      REQUIRE(batch.positions[row] == rows.first + static_cast<std::int64_t>(row));
+      REQUIRE(batch.sources[row] == samples[row].source);
+      REQUIRE(batch.windows[row] == samples[row].window);
       for (std::size_t t = 0; t < kSeqLen; ++t) {
-        REQUIRE(inputs[row * kSeqLen + t] == base + samples[row].first + static_cast<std::int64_t>(t));
-        REQUIRE(targets[row * kSeqLen + t] == inputs[row * kSeqLen + t] + 1);
+        REQUIRE(batch.inputs[row * kSeqLen + t] == base + samples[row].first + static_cast<std::int64_t>(t));
+        REQUIRE(batch.targets[row * kSeqLen + t] == batch.inputs[row * kSeqLen + t] + 1);
       }
     }
-    CHECK(bounds.front() == 0);
-    CHECK(bounds.back() == static_cast<std::int32_t>(size));
+    CHECK(batch.cu_seqlens.front() == 0);
+    CHECK(batch.cu_seqlens.back() == static_cast<std::int32_t>(batch.inputs.size()));
+    CHECK(batch.documents.size() + 1 == batch.cu_seqlens.size());
   }
 
   std::string file(const std::string& name) const { return folder_.file(name); }
@@ -231,11 +232,6 @@ class Away {
   std::string path_;
 };
 
-void wait_for(Prefetch& prefetch, Range rows) {
-  while (!prefetch.wait(rows, 50)) {
-  }
-}
-
 TEST_CASE("what is wanted is read ahead and served in order") {
   Run run;
   for (const int threads : {1, 3, 8}) {
@@ -243,7 +239,6 @@ TEST_CASE("what is wanted is read ahead and served in order") {
     for (std::int64_t first = 0; first + 60 <= Run::kLength; first += 20) {
       prefetch->want({{first, 20}, {first + 20, 20}, {first + 40, 20}});
       for (std::int64_t part = 0; part < 20; part += 5) {
-        wait_for(*prefetch, {first + part, 5});
         run.check_batch(*prefetch, {first + part, 5});
       }
     }
@@ -257,12 +252,10 @@ TEST_CASE("rows that no thread reads are read by whoever waits for them, and wha
   prefetch->want({{0, 20}, {20, 20}});
   const Away away(run.file("two0.bin"));
   for (int attempt = 0; attempt < 2; ++attempt) {
-    REQUIRE(prefetch->wait({0, 20}, 1000));
     CHECK_THROWS_WITH_AS(run.check_batch(*prefetch, {0, 20}), doctest::Contains("cannot open"), ReadError);
   }
   away.back();
   for (std::int64_t first = 0; first < 40; first += 10) {
-    REQUIRE(prefetch->wait({first, 10}, 1000));
     run.check_batch(*prefetch, {first, 10});
   }
 }
@@ -277,7 +270,6 @@ TEST_CASE("wants may change while rows are being read") {
     for (std::int64_t k = 0, at = first; k < 3 && at + count <= Run::kLength; ++k, at += count) ranges.push_back({at, count});
     prefetch->want(ranges);
     if (round % 3 == 0 && !ranges.empty()) {
-      wait_for(*prefetch, ranges[0]);
       run.check_batch(*prefetch, ranges[0]);
     }
   }
@@ -291,7 +283,7 @@ TEST_CASE("closing ends the threads while rows are being read, and what is asked
     if (round % 2) prefetch->close();
     prefetch->close();
     CHECK_THROWS_AS(prefetch->want({{0, 1}}), MisuseError);
-    CHECK_THROWS_AS(prefetch->wait({0, 1}, 1), MisuseError);
+    CHECK_THROWS_AS(run.check_batch(*prefetch, {0, 1}), MisuseError);
   }
 }
 
@@ -303,7 +295,9 @@ TEST_CASE("another thread may close what one waits for") {
   std::thread waiting([&] {
     try {
       while (true) {
-        if (prefetch->wait({0, 400}, 10)) prefetch->want({{0, 399}}), prefetch->want({{0, 400}});
+        run.check_batch(*prefetch, {0, 400});
+        prefetch->want({{0, 399}});
+        prefetch->want({{0, 400}});
       }
     } catch (const MisuseError&) {
       refused = true;
@@ -315,16 +309,76 @@ TEST_CASE("another thread may close what one waits for") {
   CHECK(refused);
 }
 
+TEST_CASE("several threads may ask at once, for what fails too") {
+  Run run;
+  const auto prefetch = run.prefetch(2, 40, 2);
+  prefetch->want({{0, 40}, {40, 40}});
+  const Away away(run.file("two0.bin"));
+  std::atomic<bool> back{false};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> consumers;
+  for (int consumer = 0; consumer < 3; ++consumer) {
+    consumers.emplace_back([&, consumer] {
+      for (std::int64_t part = 0; !back || part < 40; part = part < 40 ? part + 8 : 0) {
+        try {
+          if (part < 40) run.check_batch(*prefetch, {part, 8});
+          if (consumer == 0) prefetch->want({{0, 40}, {40 + part, 40 - part % 16}});
+        } catch (const ReadError&) {
+          ++failed;
+        }
+      }
+    });
+  }
+  while (failed < 20) std::this_thread::yield();
+  away.back();
+  back = true;
+  for (std::thread& consumer : consumers) consumer.join();
+  prefetch->want({{0, 40}});
+  run.check_batch(*prefetch, {0, 40});
+}
+
+TEST_CASE("whoever waits for rows begins no others") {
+  Run run;
+  const auto prefetch = run.prefetch(1, 40, 0);
+  prefetch->want({{0, 40}});
+  run.check_batch(*prefetch, {0, 1});
+  CHECK(prefetch->rows_read() < 40);
+  const std::int64_t read = prefetch->rows_read();
+  run.check_batch(*prefetch, {0, 1});
+  CHECK(prefetch->rows_read() == read);
+}
+
+TEST_CASE("a document index whose starts are out of order anywhere is refused") {
+  const Folder folder;
+  auto files = std::make_shared<Files>(8);
+  const std::vector<ShardSpec> shards = write_shards<std::uint32_t>(folder, "c", {std::vector<std::int64_t>(2000, 3)}, 0);
+  std::vector<std::int64_t> starts;
+  for (std::int64_t document = 0; document < 2000; ++document) starts.push_back(3 * document);
+  for (const std::size_t wrong : {0, 1, 511, 512, 1700, 1999}) {
+    for (const std::int64_t start : {std::int64_t{-1}, std::int64_t{2}, std::int64_t{5997}, std::int64_t{6001}, kHuge}) {
+      std::vector<std::int64_t> damaged = starts;
+      damaged[wrong] = start;
+      if (std::is_sorted(damaged.begin(), damaged.end()) && damaged.front() == 0 && damaged.back() <= 6000) continue;
+      write_numbers(shards[0].index_path, damaged, std::string(16, 'h'));
+      const Corpus corpus(files, 4, 1 << 20, shards);
+      std::vector<DocumentRun> runs;
+      for (const std::int64_t first : {0, 900, 5000}) {
+        CHECK_THROWS_WITH_AS(corpus.documents(first, 9, runs), doctest::Contains("document starts that ascend"), ReadError);
+      }
+    }
+  }
+}
+
 TEST_CASE("what was not wanted, or has no room, is refused") {
   Run run;
   const auto prefetch = run.prefetch(2, 10, 2);
   prefetch->want({{0, 10}});
-  CHECK_THROWS_AS(prefetch->wait({5, 10}, 1), MisuseError);
+  CHECK_THROWS_AS(run.check_batch(*prefetch, {5, 10}), MisuseError);
   CHECK_THROWS_AS(prefetch->want({{0, 11}}), MisuseError);
   CHECK_THROWS_AS(prefetch->want({{0, 10}, {10, 10}, {20, 10}}), MisuseError);
   for (const Range rows : {Range{0, -1}, Range{-1, 1}, Range{0, kHuge}, Range{kHuge, 1}}) {
     CHECK_THROWS_AS(prefetch->want({rows}), MisuseError);
-    CHECK_THROWS_AS(prefetch->wait(rows, 1), MisuseError);
+    CHECK_THROWS_AS(prefetch->take(rows, BatchMemory{}, 1), MisuseError);
   }
 }
 

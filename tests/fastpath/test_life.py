@@ -25,16 +25,26 @@ def shim(tmp_path_factory):
 
 
 def test_an_interruption_is_heard_while_rows_are_waited_for(plan, shim):
-    script = "loader = Loader(plan, 0, 1, 12)\nprint('begun', flush=True)\nlist(next(loader))"
-    process = start(plan, script, LD_PRELOAD=shim, SHIM_DELAY_MS=8000)
+    script = """
+    loader = Loader(plan, 0, 1, 12)
+    time.sleep(1)  # by now every row is being read by a thread
+    print("begun", flush=True)
+    try:
+        list(next(loader))
+    except KeyboardInterrupt:
+        print("heard", flush=True)
+        raise
+    """
+    process = start(plan, script, LD_PRELOAD=shim, SHIM_DELAY_MS=20_000)
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.5)
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "heard\n"
+    assert time.monotonic() - begun < 10, "heard no sooner than the rows were there"
+    # Reads that have begun are waited for: they write into memory that goes.
     done = finished(process)
     assert "KeyboardInterrupt" in done.stderr and done.returncode != 0
-    # Reads that have begun are waited for: they write into memory that goes.
-    assert time.monotonic() - begun < 20
 
 
 def test_an_interrupted_loop_goes_on(plan):
@@ -57,6 +67,7 @@ def test_an_interrupted_loop_goes_on(plan):
             found = [batch.inputs.tolist() for batch in step]
         assert found == [batch.inputs.tolist() for batch in next(reference)], loader.consumed
         loader.commit(); reference.commit()
+    assert interrupted
     print("same", loader.steps)
     """
     assert ran(plan, script) == "same 18\n"
