@@ -61,10 +61,11 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 
 clean: ## remove all that the other targets make ## make clean && make setup
 	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -f fastpath/_C.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # the native part, compiled again where csrc/ changed since it was installed; the installation itself has just compiled it
-.venv/native: .venv/installed $(wildcard csrc/*.cpp csrc/*.h) csrc/build.py
+.venv/native: .venv/installed $(wildcard csrc/*.cpp csrc/*.h csrc/device/*) csrc/build.py
 	@if [ -n "$$(find csrc -newer $@ 2>&1)" ]; then \
 	    echo "compiling csrc/"; .venv/bin/python setup.py --quiet build_ext --inplace; \
 	fi
@@ -91,7 +92,7 @@ $(shell [ "$$(cat .venv/installed 2>&1)" = "$$(pwd -P)" ] || rm -f .venv/install
 # only where somebody fuzzes: there are wheels of it for some machines alone
 .venv/fuzz: .venv/installed
 	@.venv/bin/python -m pip install --quiet --only-binary atheris -c constraints.txt "$$(grep '^atheris==' constraints.txt)" \
-	    && touch $@ || echo "atheris was not installed: the targets in Python are left out" >&2
+	    && touch $@ || echo "atheris was not installed: the targets in Python cannot run" >&2
 
 # through this link type checkers see the checkout, whatever its name, as the package fivepoint
 .path/fivepoint:

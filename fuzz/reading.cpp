@@ -93,6 +93,7 @@ bool take(const std::shared_ptr<const Reader>& reader, Range rows, OwnedBatch& b
     return true;
   } catch (const MisuseError&) {
   } catch (const ReadError&) {
+  } catch (const std::out_of_range&) {  // positions past the run's end
   }
   return false;
 }

@@ -72,7 +72,7 @@ def fuzz(name: str, program: list[str], seconds: int, found: Path) -> tuple[bool
 
 
 def main() -> None:
-    """Run what the command line names, a line a target; exit code 1 where something was found."""
+    """Run what the command line names, a line a target; exit code 1 where something was found, or a target could not run."""
     known = targets()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"all where none is named: {', '.join(known)}")
@@ -80,13 +80,13 @@ def main() -> None:
     asked = parser.parse_args()
     if unknown := sorted(set(asked.targets) - set(known)):
         parser.error(f"expected targets among {', '.join(known)}, found {unknown[0]}")
-    programs = {}
+    programs, sound = {}, True
     for name in asked.targets or known:
         if reason := missing(name):
-            print(f"{name:<16} left out: {reason}", flush=True)
+            sound = False
+            print(f"{name:<16} could not run: {reason}", flush=True)
         else:
             programs[name] = command(name, HERE.parent / "build" / "fuzz")
-    sound = True
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for nothing, line in pool.map(lambda name: fuzz(name, programs[name], asked.seconds, Path("fuzz-found")), programs):
             sound = sound and nothing

@@ -26,8 +26,8 @@ class Bug(NamedTuple):
 
 
 NATIVE = {
-    "order": Bug("csrc/blend.cpp", "k >= first_[i + 1] - first_[i] || ", "", "Sanitizer"),
-    "reading": Bug("csrc/corpus.cpp", "expect(starts[document] > begin && starts[document] >= last, document);", "", "Sanitizer"),
+    "order": Bug("csrc/resolver.cpp", "expect(spec.weights[i] == 0 || before.back() > 0, ", "expect(true, ", "Sanitizer"),
+    "reading": Bug("csrc/documents.cpp", "start >= last && ", "", "an index that is out of order is refused"),
 }
 PYTHON = {
     "checkpoint_file": Bug("reference/checkpoint.py", 'validate(state, "checkpoint", "the checkpoint", CheckpointError)', "", "KeyError"),
