@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import RangeError, UsageError
+from ..errors import OptionError, RangeError, UsageError
 
 if TYPE_CHECKING:
     from ..reference.loader import Loader
@@ -195,7 +196,7 @@ def bench(
     steps_ahead: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Steps that are read ahead.")] = 2,
     as_json: Json = False,
 ) -> None:
-    """Measure how fast a rank's batches come from your corpora and your disk, beside what both can do and what your training takes."""
+    """Measure how fast a rank's batches come from your corpora and disk, beside plain reads and copies, and what your training takes."""
     from ..reference.plan import Plan
     from .console import print_json
     from .layout import Layout
@@ -203,6 +204,8 @@ def bench(
     from .supply import Share, headroom, measure
     from .tables import print_supply
 
+    if step_seconds is not None and not math.isfinite(step_seconds):
+        raise OptionError(f"expected --step-seconds S to be what a step takes, found {step_seconds}")
     opened = Plan.load(plan)
     share = Share(Layout.of(opened, dp_size, micro_batch, accumulation), dp_rank)
     kind: Any = loader_class("fastpath")

@@ -1,6 +1,7 @@
 """How fast one rank's batches come on this machine, beside what its disk and its memory can do (C5.1, C5.4)."""
 
 import os
+import resource
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..conformance.doors import procfs
-from ..errors import RangeError
+from ..errors import CorpusError, RangeError
 from ..reference import partition
 from ..reference.batch import open_corpora
 from ..reference.corpus import Array, CorpusReader
@@ -127,7 +128,7 @@ def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int)
     return {
         "steps": steps,
         "rounds": rounds,
-        "tokens_per_step": tokens[0] // steps,
+        "tokens_per_step": round(median(tokens[1:]) / steps),
         "cold": supplies[COLD] | {"seconds_to_first_batch": median(first_batch[1:])} if forgot else None,
         "warm": supplies[WARM],
     }
@@ -135,32 +136,52 @@ def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int)
 
 def headroom(found: dict[str, Any], step_seconds: float) -> dict[str, Any]:
     """Return what `measure` found with the demand of steps that take so long, and how many times as much each supply gives (C5.4)."""
-    supplies = {
-        name: found[name] and found[name] | {"headroom": step_seconds / found[name]["seconds_per_step"]} for name in ("cold", "warm")
-    }
-    return {**found, "step_seconds": step_seconds, "demand_tokens_per_second": found["tokens_per_step"] / step_seconds, **supplies}
+    demand = found["tokens_per_step"] / step_seconds
+    supplies = {name: found[name] and found[name] | {"headroom": found[name]["tokens_per_second"] / demand} for name in ("cold", "warm")}
+    return {**found, "step_seconds": step_seconds, "demand_tokens_per_second": demand, **supplies}
 
 
 def forget(files: Iterable[Path]) -> None:
-    """Ask the system to keep nothing of files in memory."""
+    """Ask the system to keep nothing of files in memory; raises CorpusError for one that cannot be opened."""
     for path in files:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = _opened(path)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
 
 
 def pread(extents: Sequence[Extent], threads: int) -> None:
-    """Read bytes, and throw them away, by so many threads."""
-    descriptors = {path: os.open(path, os.O_RDONLY) for path in {extent.path for extent in extents}}
+    """Read bytes, and throw them away, by so many threads. Files are held open, where there are no more than a loader would hold."""
+    files = {extent.path for extent in extents}
+    held: dict[Path, int] = {}
+
+    def read(extent: Extent) -> int:
+        descriptor = held.get(extent.path)
+        if descriptor is not None:
+            return len(os.pread(descriptor, extent.length, extent.offset))
+        descriptor = _opened(extent.path)
+        try:
+            return len(os.pread(descriptor, extent.length, extent.offset))
+        finally:
+            os.close(descriptor)
+
     try:
-        for descriptor in descriptors.values():
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+        if len(files) <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4:
+            held.update((path, _opened(path)) for path in files)
         with ThreadPoolExecutor(threads) as pool:
-            for _ in pool.map(lambda extent: len(os.pread(descriptors[extent.path], extent.length, extent.offset)), extents):
+            for _ in pool.map(read, extents):
                 pass
     finally:
-        for descriptor in descriptors.values():
+        for descriptor in held.values():
             os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as reason:
+        raise CorpusError(f"cannot open {path}: {reason.strerror or reason}; let this user read it, or restore it") from reason
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+    return descriptor
 
 
 def _copy(memory: Array, count: int) -> None:

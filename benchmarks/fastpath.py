@@ -18,7 +18,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import cycle
@@ -170,7 +169,7 @@ def source_gathers(folder: Path, limits: Limits, dtype: str, rounds: int, rows: 
     shard, tokens, where = warm(folder, plan, dtype)
     native = open_reader(plan, ())
     slot = torch.zeros(rows * native.row_bytes, dtype=torch.uint8)
-    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes, 0)], 16)
+    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes, 0)], 16, None, slot)
     known = np.empty((3, rows), np.int64)
     memory = _C.Memory([0, 0, *(each.ctypes.data for each in known), 0, 0, 0], False)
     raw = np.ones((rows, SEQ_LEN + 1), dtype)

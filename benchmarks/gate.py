@@ -10,6 +10,7 @@ they move: record a baseline on the machine that the gate runs on, with --record
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -23,6 +24,8 @@ HERE = Path(__file__).resolve().parent
 BASELINE = HERE / "baseline.json"
 LEAST = 0.01
 """Noise that every row has, as a share of it: memory is the same to the page in most runs, and a page more is no fall."""
+MOST = 0.3
+"""Noise, and spread within a run, that is believed, as a share: a row that moves more holds nothing, and is to be measured better."""
 Rows = Mapping[str, Mapping[str, Any]]
 
 
@@ -30,19 +33,30 @@ def measured(arguments: Sequence[str]) -> Rows:
     """Run the benchmark whole, and return its rows by what they compare."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "rows.json")
-        subprocess.run([sys.executable, HERE / "fastpath.py", "--json", out, *arguments], check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run([sys.executable, HERE / "fastpath.py", "--json", out, *arguments], stdout=subprocess.DEVNULL)
+        if done.returncode:
+            raise SystemExit(done.returncode)  # it said why
         return {f"{row['what']} / {row['against']}": row for row in json.loads(out.read_text())}
 
 
 def recorded(runs: Sequence[Rows]) -> dict[str, Any]:
     """Return the baseline that several runs make."""
     rows = {}
+    if differ := set.union(*map(set, runs)) - set.intersection(*map(set, runs)):
+        raise SystemExit(f"expected the same rows from every run, found {sorted(differ)[0]!r} in some alone; record again")
     for name in runs[0]:
         found = [run[name]["times"] for run in runs]
         middle = median(found)
-        noise = max(*(abs(each - middle) for each in found), LEAST * middle)
+        noise = min(max(*(abs(each - middle) for each in found), LEAST * middle), MOST * middle)
         rows[name] = {"times": round(middle, 3), "noise": round(noise, 3)}
-    return {"machine": f"{platform.machine()}, {len(runs)} runs", "rows": rows}
+    return {"machine": machine(), "runs": len(runs), "rows": rows}
+
+
+def machine() -> str:
+    """Return what this machine calls its processor."""
+    said = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = [line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
 
 def fallen(baseline: Rows, found: Rows) -> dict[str, str]:
@@ -51,7 +65,8 @@ def fallen(baseline: Rows, found: Rows) -> dict[str, str]:
     wrong |= dict.fromkeys(found.keys() - baseline.keys(), "measured and not in the baseline: record the baseline anew")
     for name in baseline.keys() & found.keys():
         expected, row = baseline[name], found[name]
-        if row["times"] < expected["times"] - expected["noise"] - row["spread"]:
+        spread = min(row["spread"], MOST * row["times"])
+        if not row["times"] >= expected["times"] - expected["noise"] - spread:  # a ratio that is no number holds nothing, too
             wrong[name] = f"expected {expected['times']:.2f} +- {expected['noise']:.2f}, found {row['times']:.2f} +- {row['spread']:.2f}"
     return wrong
 
@@ -65,13 +80,21 @@ def main() -> int:
     if options.record is not None:
         if options.record < 3:
             parser.error(f"expected at least 3 runs, for noise to be seen, found {options.record}")
+        try:
+            options.baseline.open("a").close()
+        except OSError as reason:
+            parser.error(f"cannot write {options.baseline}: {reason.strerror}")
         baseline = recorded([measured(arguments) for _ in range(options.record)])
         options.baseline.write_text(json.dumps(baseline, indent=1) + "\n")
         print(f"{len(baseline['rows'])} rows written to {options.baseline}")
         return 0
-    if not options.baseline.is_file():
-        parser.error(f"found no baseline at {options.baseline}; record one with --record 5")
-    baseline = json.loads(options.baseline.read_text())["rows"]
+    try:
+        held = json.loads(options.baseline.read_text())
+        baseline, recorded_on = held["rows"], held["machine"]
+    except (OSError, ValueError, KeyError, TypeError) as reason:
+        parser.error(f"found no baseline at {options.baseline} ({reason}); record one with --record 5")
+    if recorded_on != machine():
+        print(f"the baseline is of {recorded_on}, and this is {machine()}: record one here with --record 5, before a fall is believed")
     wrong = fallen(baseline, measured(arguments))
     if wrong:
         print(f"{len(wrong)} of {len(baseline)} rows fell, measuring again")

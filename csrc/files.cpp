@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 
@@ -30,6 +31,14 @@ std::string reason(int code) {
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 
+bool operator==(const timespec& one, const timespec& other) { return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec; }
+
+// Whoever put a pipe in a shard's place does not hold up the reader.
+constexpr int kReading = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+
+// Held by all Files of the process.
+std::atomic<std::size_t> held_in_all{0};
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -39,6 +48,8 @@ Descriptor::~Descriptor() {
 Files::Files(std::size_t most) : most_(most) {
   if (most == 0) throw std::invalid_argument("expected room for one open file or more, found none");
 }
+
+Files::~Files() { held_in_all -= held_.size(); }
 
 std::size_t Files::add(std::string path, std::int64_t bytes) {
   struct stat found;
@@ -50,7 +61,7 @@ std::size_t Files::add(std::string path, std::int64_t bytes) {
     throw ReadError(path + ": expected " + number(bytes) + " bytes, found " + number(found.st_size) + "; the file is " +
                     (found.st_size < bytes ? "cut short" : "longer than it was") + ", restore it from a copy");
   }
-  files_.push_back({std::move(path), bytes, found.st_dev, found.st_ino, nullptr, false});
+  files_.push_back({std::move(path), bytes, found.st_dev, found.st_ino, found.st_mtim, nullptr, false});
   return files_.size() - 1;
 }
 
@@ -83,8 +94,11 @@ std::shared_ptr<const Descriptor> Files::descriptor(std::size_t number_of_file) 
   const std::lock_guard<std::mutex> guard(lock_);
   File& file = files_[number_of_file];
   if (file.open) return file.open;  // another thread was sooner
-  if (held_.size() < most_) {
+  if (held_in_all < most_) {
     held_.push_back(number_of_file);
+    ++held_in_all;
+  } else if (held_.empty()) {
+    return descriptor;  // the others hold them all: read once, and closed
   } else {
     pass_used();
     files_[held_[hand_]].open.reset();  // whoever reads from it keeps it open until done
@@ -96,15 +110,15 @@ std::shared_ptr<const Descriptor> Files::descriptor(std::size_t number_of_file) 
 }
 
 std::shared_ptr<const Descriptor> Files::opened(const File& file) const {
-  int number = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  int number = open(file.path.c_str(), kReading);
   // The process may have filled its table with other files since it was counted how many there is room for.
-  while (number < 0 && (errno == EMFILE || errno == ENFILE) && close_one()) number = open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (number < 0 && (errno == EMFILE || errno == ENFILE) && close_one()) number = open(file.path.c_str(), kReading);
   int code = number < 0 ? errno : 0;
   const auto descriptor = std::make_shared<const Descriptor>(number);
   struct stat found;
   if (!code && fstat(number, &found) != 0) code = errno;
   if (code) throw ReadError("cannot open " + file.path + ": " + reason(code));
-  if (found.st_dev != file.device || found.st_ino != file.inode || found.st_size != file.bytes) {
+  if (found.st_dev != file.device || found.st_ino != file.inode || found.st_size != file.bytes || !(found.st_mtim == file.changed)) {
     throw ReadError(file.path + ": expected the file that stood there when the loader was opened, found another; restore it");
   }
   // Windows lie anywhere: what the system would read ahead is of no use (C5.5). A file system without advice reads all the same.
@@ -118,6 +132,7 @@ bool Files::close_one() const {
   if (held_.empty()) return false;
   pass_used();
   files_[held_[hand_]].open.reset();
+  --held_in_all;
   held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(hand_));
   hand_ = held_.empty() ? 0 : hand_ % held_.size();
   return true;

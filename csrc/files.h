@@ -28,8 +28,11 @@ class Descriptor {
 
 class Files {
  public:
-  // At most `most` descriptors are held; throws std::invalid_argument for none at all.
+  // At most `most` descriptors are held, with those of the process's other Files; throws std::invalid_argument for none at all.
   explicit Files(std::size_t most);
+  ~Files();
+  Files(const Files&) = delete;
+  Files& operator=(const Files&) = delete;
 
   // Adds a file of `bytes` bytes and returns its number; all are added before one is read. What stands under the path now is what every later read must find: throws
   // ReadError where that is nothing, or of another size.
@@ -46,6 +49,7 @@ class Files {
     std::int64_t bytes;
     dev_t device;
     ino_t inode;
+    timespec changed;  // a file that is written anew may get the number of the one that was removed
     std::shared_ptr<const Descriptor> open;
     bool used;
   };

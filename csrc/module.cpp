@@ -7,6 +7,7 @@
 #include <array>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "blend.h"
 #include "device/cuda.h"
@@ -21,7 +22,20 @@ namespace py = pybind11;
 namespace fivepoint {
 namespace {
 
-using Released = py::call_guard<py::gil_scoped_release>;
+// While it lives, other threads of Python run. A thread that comes back when the interpreter ends is unwound from here by Python before
+// 3.14; through the destructor of py::gil_scoped_release, which lets nothing through, that would end the process with an error.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() noexcept(false) { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+using Released = py::call_guard<WithoutGil>;
 
 constexpr std::int64_t kBlockBytes = 128 << 10;
 
@@ -66,7 +80,7 @@ py::array_t<std::int64_t> resolve(const Resolver& resolver, std::int64_t first, 
   resolver.expect_in_run(first, count);
   std::vector<Sample> samples(static_cast<std::size_t>(count));
   {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     Resolver::Scratch scratch;
     resolver.resolve(first, count, samples.data(), scratch);
   }
@@ -121,7 +135,7 @@ struct Memory {
 // is still in the cache when it is widened.
 template <typename Read>
 void read_here(const Reader& reader, std::size_t count, Memory& memory, Read read) {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   const BatchMemory batch = memory.batch();
   const auto of = static_cast<std::int64_t>(count);
   const std::int64_t block = std::clamp<std::int64_t>(kBlockBytes / reader.row_bytes(), 1, std::max<std::int64_t>(1, of));
@@ -169,6 +183,9 @@ void translate(std::exception_ptr thrown) {
     raise("UsageError", reason);
   } catch (const DeviceError& reason) {
     raise("DeviceError", reason);
+  } catch (const std::system_error& reason) {  // of threads alone
+    raise("UsageError", MisuseError(std::string("expected to start the threads that read, found that the system has none left: ") +
+                                    reason.what() + "; ask for fewer, or raise the limit of threads (`ulimit -u`) or of memory"));
   }
 }
 
@@ -257,14 +274,15 @@ PYBIND11_MODULE(_C, m) {
            }),
            py::arg("addresses"), py::arg("runs"));
 
-  py::class_<Prefetch>(m, "Prefetch")
+  // Its threads are waited for when it goes, and what they write into goes after it.
+  py::class_<Prefetch>(m, "Prefetch", py::release_gil_before_calling_cpp_dtor())
       .def(py::init([](std::shared_ptr<Reader> reader, const std::vector<std::tuple<std::uintptr_t, std::size_t, Device::Address>>& slots,
-                       int threads, std::shared_ptr<Device> device) {
+                       int threads, std::shared_ptr<Device> device, const py::object&) {
              std::vector<SlotMemory> memory;
              for (const auto& [address, bytes, there] : slots) memory.push_back({at<void>(address), bytes, there});
              return std::make_unique<Prefetch>(std::move(reader), memory, threads, std::move(device));
            }),
-           py::arg("reader"), py::arg("slots"), py::arg("threads"), py::arg("device") = nullptr, Released())
+           py::arg("reader"), py::arg("slots"), py::arg("threads"), py::arg("device"), py::arg("memory"), py::keep_alive<1, 6>())
       .def(
           "want",
           [](Prefetch& self, const Pairs& ranges) {

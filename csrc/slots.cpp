@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace fivepoint {
 
@@ -22,7 +23,7 @@ bool Slots::want(const std::vector<Range>& ranges) {
       throw MisuseError("expected positions from 0 on, found " + std::to_string(range.count) + " from " + std::to_string(range.first));
     }
     const auto found = std::find_if(wanted_.begin(), wanted_.end(), [&](const Slot* slot) {
-      return slot->range.first == range.first && slot->range.count == range.count && !slot->error;
+      return slot->range.first == range.first && slot->range.count == range.count;
     });
     wanted.push_back(found == wanted_.end() ? nullptr : *found);
     if (wanted.back()) held.push_back(wanted.back());
@@ -34,23 +35,23 @@ bool Slots::want(const std::vector<Range>& ranges) {
   }
   std::stable_partition(spare.begin(), spare.end(), [](const Slot* slot) { return slot->in_use == 0; });
   auto next = spare.begin();
-  bool free = true;
+  std::vector<std::pair<Slot*, Range>> begun;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    if (wanted[i]) continue;
-    if (next == spare.end() || ranges[i].count > static_cast<std::int64_t>((*next)->bytes) / row_bytes_) {
-      throw MisuseError("expected a slot with room for " + std::to_string(ranges[i].count) + " rows, found none");
+    if (wanted[i] && !wanted[i]->error) continue;
+    if (!wanted[i]) {
+      if (next == spare.end() || ranges[i].count > static_cast<std::int64_t>((*next)->bytes) / row_bytes_) {
+        throw MisuseError("expected a slot with room for " + std::to_string(ranges[i].count) + " rows, found none");
+      }
+      wanted[i] = *next++;
     }
-    wanted[i] = *next++;
-    free = free && wanted[i]->in_use == 0;
+    begun.emplace_back(wanted[i], ranges[i]);
   }
-  if (!free) {
+  if (std::any_of(begun.begin(), begun.end(), [](const auto& each) { return each.first->in_use != 0; })) {
     // Nobody claims more of what is spare; what was claimed is soon there.
     wanted_ = std::move(held);
     return false;
   }
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    if (std::find(held.begin(), held.end(), wanted[i]) == held.end()) begin(*wanted[i], ranges[i]);
-  }
+  for (const auto& [slot, range] : begun) begin(*slot, range);
   wanted_ = std::move(wanted);
   return true;
 }

@@ -101,10 +101,14 @@ class Prefetch:
     Raises UsageError, and from `take` CorpusError for rows that cannot be read, DeviceError for such as cannot be sent.
     """
 
-    def __init__(self, reader: Reader, slots: Sequence[tuple[int, int, int]], threads: int, device: Device | None = None) -> None: ...
+    def __init__(self, reader: Reader, slots: Sequence[tuple[int, int, int]], threads: int, device: Device | None, memory: object) -> None:
+        """Begin the threads; `memory` is what owns the slots, and is kept until they have ended."""
     def want(self, ranges: Sequence[tuple[int, int]]) -> None: ...
     def take(self, first: int, count: int, memory: Memory, milliseconds: int) -> bool:
-        """Fill a batch with rows of one wanted range; return false where they are not there in that time, or by the end of one read more."""
+        """Fill a batch with rows of one wanted range; return false where they are not there in that time.
+
+        A read that it began itself may take longer.
+        """
     def widen(self, first: int, count: int, batch: DeviceBatch, stream: int) -> None:
         """Widen rows that were taken into a batch on the device, on this stream of it."""
     def close(self) -> None: ...

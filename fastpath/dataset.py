@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch.utils.data
@@ -23,6 +24,8 @@ class PositionDataset(torch.utils.data.Dataset[Batch]):
 
     def __init__(self, plan: Plan, boundaries: str | Iterable[str] | None = None) -> None:
         """Open the corpora of the plan; `boundaries` as for a Loader. Raises PlanError, CorpusError and UsageError as it does."""
+        if not isinstance(plan, Plan):
+            raise UsageError(f"expected a plan, as Plan.load(path) returns it, found {type(plan).__name__}")
         plan.admit()
         self._plan, self._kinds = plan, expect_kinds(boundaries)
         self._reader, self._process = open_reader(plan, self._kinds), os.getpid()
@@ -37,9 +40,11 @@ class PositionDataset(torch.utils.data.Dataset[Batch]):
 
     def __getitems__(self, positions: Sequence[int]) -> Batch:
         """Return the batch of the samples at these positions, a row each, in that order."""
-        outside = [position for position in positions if not 0 <= position < self._plan.length]
+        if not positions:
+            raise UsageError("expected a position or more, found none")
+        outside = [at for at in positions if not (isinstance(at, Integral) and 0 <= at < self._plan.length)]
         if outside:
-            raise RangeError(f"expected positions from 0 to {self._plan.length - 1}, found {outside[0]}")
+            raise RangeError(f"expected positions from 0 to {self._plan.length - 1}, found {outside[0]!r}")
         if self._process != os.getpid():
             # A fork has the reader as it stood, with a lock that a thread of the parent may have held.
             self._reader, self._process = open_reader(self._plan, self._kinds), os.getpid()

@@ -10,7 +10,7 @@ import torch
 from ..errors import UsageError
 from ..reference import loader as reference
 from ..reference import partition
-from ..reference.batch import expect_kinds
+from ..reference.batch import Step, expect_kinds
 from ..reference.plan import Plan
 from . import _C
 from .batch import Batch, filled
@@ -19,6 +19,8 @@ from .native import reader as open_reader
 WAIT = 100
 """Milliseconds between looks at signals while rows are not there."""
 
+MOST = 1024
+"""Steps that are read ahead, and threads that read them."""
 
 POOLED = 1 << 28
 """Bytes of batches that nobody holds any more which a loader keeps for the next ones."""
@@ -48,11 +50,17 @@ class Loader(reference.Loader):
         All but the last two is what the reference takes and raises. Of each rank's share of a step, `steps_ahead` + 1 are held in memory,
         2 or 4 bytes a token; `threads` read at once, as many as a disk wants requests.
         """
-        if not (1 <= steps_ahead <= 1024 and 1 <= threads <= 1024):
-            raise UsageError(f"expected steps_ahead and threads from 1 to 1024, found {steps_ahead} and {threads}")
-        self._steps_ahead, self._threads = steps_ahead, threads
+        self._steps_ahead = partition.whole("steps_ahead", steps_ahead, 1, MOST + 1)
+        self._threads = partition.whole("threads", threads, 1, MOST + 1)
+        self._read_from = -1
         super().__init__(plan, dp_rank, dp_size, micro_batch, accumulation, checkpoint, device, boundaries, log, override)
         self._read_ahead()
+
+    def __next__(self) -> Step:
+        """Return the next step; raises StopIteration and UsageError as the reference's does."""
+        if self._read_from != self.consumed and not self._closed:
+            self._read_ahead()  # a log that failed, or an interruption, kept it from being read
+        return super().__next__()
 
     def commit(self, applied: bool = True) -> None:
         """Count the step as consumed, and let its memory go to a later one."""
@@ -77,7 +85,8 @@ class Loader(reference.Loader):
         return found
 
     def _open_reader(self, boundaries: str | Iterable[str] | None) -> "AheadReader":
-        largest = max((size for _, size in self.plan.batch_sizes), default=self.batch_size)
+        sizes = [size for _, size in self.plan.batch_sizes] or [self.batch_size]
+        largest = max((size for size in sizes if size <= self.plan.length), default=0)
         return AheadReader(self.plan, boundaries, largest // self.dp_size, self._steps_ahead + 1, self._threads)
 
     def _read_ahead(self) -> None:
@@ -87,6 +96,7 @@ class Loader(reference.Loader):
         steps = islice(partition.steps_from(sizes, self.plan.length, self.consumed), self._steps_ahead + 1)
         ranges = [partition.rank_positions(first, size, self.dp_size, self.dp_rank) for first, size in steps]
         self._reader.want(ranges)
+        self._read_from = self.consumed
 
 
 class AheadReader:
@@ -97,11 +107,17 @@ class AheadReader:
         self._kinds = expect_kinds(boundaries)
         reader = open_reader(plan, self._kinds)
         self._seq_len = plan.phases[0].seq_len
-        self._memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
-        self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel(), 0) for each in self._memory], threads)
+        try:
+            memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
+        except RuntimeError as reason:
+            raise UsageError(
+                f"expected memory for {slots} steps of {rows} rows, {slots * rows * reader.row_bytes:,} bytes, found less; "
+                "take smaller batches, more ranks or fewer steps ahead"
+            ) from reason
+        self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel(), 0) for each in memory], threads, None, memory)
         self._pool = _C.MemoryPool(POOLED)
         # Also when nobody closes the loader: at its end, or at the interpreter's.
-        self.close = weakref.finalize(self, _close, self._prefetch, self._memory)
+        self.close = weakref.finalize(self, self._prefetch.close)
 
     def want(self, ranges: Iterable[range]) -> None:
         """Name the positions that will be asked for, soonest first."""
@@ -120,9 +136,3 @@ class AheadReader:
     def rows_read(self) -> int:
         """Rows read since the reader was opened."""
         return self._prefetch.rows_read
-
-
-def _close(prefetch: _C.Prefetch, memory: list[torch.Tensor]) -> None:
-    """End the threads before the memory goes that they write into."""
-    prefetch.close()
-    memory.clear()

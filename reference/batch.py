@@ -41,7 +41,10 @@ class Batch:
 
 
 class Step:
-    """One optimizer step of one rank: its micro-batches, one after the other. `number` counts committed steps, this one included."""
+    """One optimizer step of one rank: its micro-batches, one after the other, for one thread at a time.
+
+    `number` counts committed steps, this one included.
+    """
 
     def __init__(self, number: int, first: int, batch_size: int, micro_batches: list[range], read: Callable[[range], Batch]) -> None:
         """Hold the positions of the micro-batches; tokens are read when a micro-batch is asked for."""
@@ -151,7 +154,7 @@ def expect_kinds(asked: str | Iterable[str] | None) -> frozenset[str]:
     """Return the kinds of boundaries that were asked for; raises UsageError for an unknown one."""
     if asked is not None and not isinstance(asked, Iterable):
         raise UsageError(f"expected boundaries among {', '.join(bounds.KINDS)}, found {asked!r}")
-    kinds = frozenset([asked] if isinstance(asked, str) else asked or ())
-    if unknown := sorted(kinds - set(bounds.KINDS), key=str):
+    kinds = [asked] if isinstance(asked, str) else list(asked or ())
+    if unknown := sorted((kind for kind in kinds if kind not in bounds.KINDS), key=str):
         raise UsageError(f"expected boundaries among {', '.join(bounds.KINDS)}, found {unknown[0]!r}")
-    return kinds
+    return frozenset(kinds)

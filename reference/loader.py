@@ -44,8 +44,14 @@ class Loader:
         a state that is not,
         UsageError for sizes that do not fit.
         """
-        if device != "cpu":
-            raise UsageError(f'expected device="cpu", the only one that the reference serves, found {device!r}')
+        if not isinstance(plan, Plan):
+            raise UsageError(f"expected a plan, as Plan.load(path) returns it, found {type(plan).__name__}")
+        if str(device) != "cpu":
+            raise UsageError(f'expected device="cpu", the only one that this loader serves, found {str(device)!r}')
+        if log is not None and not callable(log):
+            raise UsageError(f"expected a log that is called with each record, such as RunLog(path).write, found {type(log).__name__}")
+        if not isinstance(override, str | None):
+            raise UsageError(f"expected an override that says why, as text, found {override!r}")
         self.plan = plan
         layout = partition.expect_layout(plan.batch_sizes, dp_rank, dp_size, micro_batch, accumulation)
         self.dp_rank, self.dp_size, self.micro_batch, self._accumulation = layout

@@ -1,5 +1,6 @@
 """The benchmark runs whole, small; its plot can be read back as an image; the gate tells a fall from noise."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from checkout import ROOT
 pytest.importorskip("torch")
 pytestmark = [pytest.mark.checkout, pytest.mark.torch]
 SMALL = ["--rounds", "2", "--megatokens", "1", "--steps", "200"]
+
+
+spec = importlib.util.spec_from_file_location("benchmark_gate", ROOT / "benchmarks" / "gate.py")
+spec.loader.exec_module(judge := importlib.util.module_from_spec(spec))
+fallen, machine, recorded = judge.fallen, judge.machine, judge.recorded
 
 
 def gate(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -43,22 +49,18 @@ def test_the_gate_holds_for_what_is_expected_and_names_what_fell(rows, tmp_path)
     # So small a run is all noise: each row is allowed all of it, until one is expected to be what it cannot.
     expected = {f"{row['what']} / {row['against']}": {"times": row["times"], "noise": row["times"]} for row in rows}
     baseline = tmp_path / "baseline.json"
-    baseline.write_text(json.dumps({"rows": expected}))
+    baseline.write_text(json.dumps({"machine": machine(), "rows": expected}))
     held = gate("--baseline", baseline, *SMALL)
     assert held.returncode == 0 and held.stdout == "29 rows, 0 fell by more than noise\n", held.stdout + held.stderr
     (fallen, *_) = expected
     expected[fallen] = {"times": 10_000.0, "noise": 1.0}
-    baseline.write_text(json.dumps({"rows": expected}))
+    baseline.write_text(json.dumps({"machine": "another", "rows": expected}))
     fell = gate("--baseline", baseline, *SMALL)
     assert fell.returncode == 1 and f"{fallen}: expected 10000.00 +- 1.00" in fell.stdout and "29 rows, 1 fell" in fell.stdout
+    assert "the baseline is of another, and this is" in fell.stdout
 
 
 def test_noise_is_how_far_the_farthest_run_was():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        from gate import fallen, recorded
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
     baseline = recorded([{"a / b": {"times": times}} for times in (2.0, 2.5, 2.1)])["rows"]
     assert baseline == {"a / b": {"times": 2.1, "noise": 0.4}}
     assert fallen(baseline, {"a / b": {"times": 1.61, "spread": 0.1}}) == {}
@@ -67,7 +69,20 @@ def test_noise_is_how_far_the_farthest_run_was():
     assert "not measured" in fallen(baseline, {})["a / b"]
 
 
+def test_a_row_that_moves_too_much_can_fail_all_the_same():
+    baseline = recorded([{"a / b": {"times": times}} for times in (0.1, 1.0, 4.0)])["rows"]
+    assert baseline == {"a / b": {"times": 1.0, "noise": 0.3}}
+    assert fallen(baseline, {"a / b": {"times": 0.5, "spread": 3.0}})
+    assert fallen(baseline, {"a / b": {"times": float("nan"), "spread": 0.0}})
+    with pytest.raises(SystemExit, match="the same rows from every run"):
+        recorded([{"a / b": {"times": 1.0}}, {"a / c": {"times": 1.0}}])
+
+
 def test_without_a_baseline_or_with_too_few_runs_it_says_what_to_do(tmp_path: Path):
     missing = gate("--baseline", tmp_path / "none.json")
     assert missing.returncode == 2 and "record one with --record 5" in missing.stderr
     assert "at least 3 runs" in gate("--record", 2).stderr
+    assert "cannot write" in gate("--record", 3, "--baseline", tmp_path / "none" / "baseline.json").stderr
+    (tmp_path / "torn.json").write_text("{")
+    assert "record one with --record 5" in gate("--baseline", tmp_path / "torn.json").stderr
+    assert gate("--recrd", 3).returncode == 2

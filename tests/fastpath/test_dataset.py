@@ -1,10 +1,14 @@
 """The dataset and the sampler for torch's DataLoader: a rank's positions and no others, in every process (C2, C4)."""
 
+import re
+
 import pytest
+from corpora import Serial, write_corpus
+from plans import make_plan, phase
 from scripted import ran
 from served import write_plan
 
-from fivepoint.errors import RangeError, UsageError
+from fivepoint.errors import PlanError, RangeError, UsageError
 from fivepoint.reference.plan import Plan
 
 pytest.importorskip("torch")
@@ -27,7 +31,9 @@ def plan(path):
 def test_the_ranks_together_sample_every_position_once(plan, consumed):
     samplers = [fastpath.PositionSampler(plan, rank, 3, 2, consumed=consumed) for rank in range(3)]
     found = [list(sampler) for sampler in samplers]
-    assert sorted(position for rank in found for micro in rank for position in micro) == list(range(consumed, 336))  # of 352, in steps of 12 and from 96 on of 24
+    assert sorted(position for rank in found for micro in rank for position in micro) == list(
+        range(consumed, 336)
+    )  # of 352, in steps of 12 and from 96 on of 24
     assert [len(sampler) for sampler in samplers] == [len(rank) for rank in found]
 
 
@@ -49,10 +55,26 @@ def test_what_is_no_rank_or_no_step_is_refused(plan, given, said):
         fastpath.PositionSampler(plan, *given)
 
 
-@pytest.mark.parametrize("outside", [-1, 10**9])
-def test_a_position_outside_the_run_is_refused(plan, outside):
-    with pytest.raises(RangeError, match=f"expected positions from 0 to {plan.length - 1}, found {outside}"):
+@pytest.mark.parametrize("outside", [-1, 10**9, 1.5, "a", None, [1, 2]])
+def test_what_is_no_position_of_the_run_is_refused(plan, outside):
+    with pytest.raises(RangeError, match=re.escape(f"expected positions from 0 to {plan.length - 1}, found {outside!r}")):
         fastpath.PositionDataset(plan)[outside]
+
+
+def test_no_plan_and_no_positions_are_refused(plan):
+    with pytest.raises(UsageError, match=r"expected a plan, as Plan\.load"):
+        fastpath.PositionDataset("plan.json")
+    with pytest.raises(UsageError, match="expected a position or more, found none"):
+        fastpath.PositionDataset(plan, "cu_seqlens").__getitems__([])
+
+
+@pytest.mark.clause("C1.11")
+def test_a_source_that_repeats_in_a_step_is_refused(tmp_path):
+    serial = Serial()
+    folders = {name: [write_corpus(tmp_path / name, serial.documents([41]))] for name in ("a", "b")}
+    short = Plan.from_json(make_plan(folders, [phase(40, {"a": 1, "b": 1}, 8)]))
+    with pytest.raises(PlanError, match="a step"):
+        fastpath.PositionSampler(short, 0, 1, 20)
 
 
 def test_a_fork_opens_its_own_files(path):

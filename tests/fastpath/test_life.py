@@ -230,3 +230,81 @@ def test_memory_is_used_again_only_when_nobody_holds_it(plan):
     assert 9 <= len(addresses) < 18, "memory that nobody holds serves again"
     """
     ran(plan, script)
+
+
+def test_threads_end_before_the_memory_goes_that_they_write_into(plan, shim):
+    """Also when an interruption came between the finalizer's being used up and its work."""
+    script = """
+    import gc
+    before = threads()
+    loader = Loader(plan, 0, 1, 12, threads=8, steps_ahead=3)
+    time.sleep(0.1)
+    assert threads() == before + 8
+    loader._reader.close.detach()
+    began = time.monotonic()
+    del loader
+    gc.collect()
+    print(threads() == before, time.monotonic() - began > 0.2)
+    """
+    assert ran(plan, script, LD_PRELOAD=shim, SHIM_DELAY_MS=500) == "True True\n"
+
+
+@pytest.mark.parametrize("slow", [0, 5])
+def test_a_daemon_thread_inside_the_native_part_does_not_end_the_process(plan, shim, slow):
+    # Without a call of torch's, which ends the process where its own threads come back too late.
+    script = """
+    import numpy as np
+    from fivepoint.fastpath import _C, native
+    reader = native.reader(plan, ())
+    def feed():
+        rows, known = np.empty((2, 40, 8), np.int64), np.empty((3, 40), np.int64)
+        memory = _C.Memory([each.ctypes.data for each in (*rows, *known)] + [0, 0, 0], False)
+        while True: reader.read(list(range(40)), memory)
+    for _ in range(3): threading.Thread(target=feed, daemon=True).start()
+    time.sleep(0.3)
+    """
+    for _ in range(5):
+        done = finished(start(plan, script, LD_PRELOAD=shim, SHIM_DELAY_MS=slow))
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.clause("C4.2")
+def test_a_log_that_fails_does_not_keep_the_next_step_from_being_served(plan):
+    script = """
+    def log(record):
+        if fails: raise OSError(28, "No space left on device")
+    fails = False
+    loader, reference = Loader(plan, 0, 1, 12, log=log), Reference(plan, 0, 1, 12)
+    state = loader.state_dict()
+    fails = True
+    for attempt in range(2):
+        for step in loader:
+            assert [b.positions.tolist() for b in step] == [b.positions.tolist() for b in next(reference)]
+            reference.commit()
+            try: loader.commit()
+            except OSError: pass
+        try: loader.load_state_dict(state)
+        except OSError: pass
+        reference.load_state_dict(state)
+    list(next(loader))
+    print(loader.steps)
+    """
+    assert ran(plan, script) == "0\n"
+
+
+def test_sizes_past_the_run_take_no_memory_and_what_has_no_room_is_said(plan):
+    script = """
+    import dataclasses
+    ramp = dataclasses.replace(plan, batch_sizes=((0, 12), (96, 12 * 10**9)))
+    with Loader(ramp, 0, 1, 12) as loader:
+        print(sum(1 for step in loader if [list(step), loader.commit()]))
+    for given in ({"steps_ahead": 2.5}, {"steps_ahead": 0}, {"threads": "4"}, {"threads": 2000}, {"device": "tpu"}, {"log": "run.jsonl"},
+                  {"override": 3}, {"boundaries": [["loss_mask"]]}):
+        try: Loader(plan, 0, 1, 12, **given)
+        except UsageError as reason: print(reason)
+    try: Loader("plan.json", 0, 1, 12)
+    except UsageError as reason: print(reason)
+    """
+    served, *refused = ran(plan, script).splitlines()
+    assert served == "8" and len(refused) == 9
+    assert all(line.startswith("expected ") and ", found " in line for line in refused), refused
