@@ -50,7 +50,7 @@ def test_the_examples_of_prepare_run(tmp_path):
 def test_the_loop_of_train_goes_on_where_it_stood(tmp_path):
     pytest.importorskip("torch")
     plan = json.loads(write_plan(tmp_path).read_text())
-    (loop,) = blocks("train.md", "python")
+    loop, sampled = blocks("train.md", "python")
     # The corpora of the tests hold serial numbers up to 5,400; the plan has 18 steps.
     (tmp_path / "loop.py").write_text(loop.replace("512", "6000"))
     stop = "    if step.number == 8 and state is None:\n        raise SystemExit(3)\n"
@@ -74,3 +74,5 @@ def test_the_loop_of_train_goes_on_where_it_stood(tmp_path):
     assert [(record["step"], record["dp_size"]) for record in records if "event" in record] == [(0, 2), (5, 3)]
     assert [record["step"] for record in records if "event" not in record] == [*range(1, 9), *range(6, 19)]
     assert records[-1]["consumed"] <= sum(phase["length"] for phase in plan["phases"])
+    done = subprocess.run([sys.executable, "-P", "-c", sampled], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines()[:4] == ["[0, 1]", "[2, 3]", "[4, 5]", "[12, 13]"], done.stderr[-2000:]
