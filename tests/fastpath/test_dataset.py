@@ -72,7 +72,7 @@ def test_no_plan_and_no_positions_are_refused(plan):
 def test_a_source_that_repeats_in_a_step_is_refused(tmp_path):
     serial = Serial()
     folders = {name: [write_corpus(tmp_path / name, serial.documents([41]))] for name in ("a", "b")}
-    signed_off = dict.fromkeys("ab", {"repeats_signed_off": "the tests"})
+    signed_off = {name: {"repeats_signed_off": "the tests"} for name in folders}
     short = Plan.from_json(make_plan(folders, [phase(40, {"a": 1, "b": 1}, 8)], budgets=signed_off))
     with pytest.raises(PlanError, match="drawn more often in one step of 20 samples"):
         fastpath.PositionSampler(short, 0, 1, 20)
