@@ -80,9 +80,9 @@ def test_a_race_would_be_seen_and_there_is_none(tmp_path):
     plan, copy = write_plan(tmp_path), Copy(tmp_path)
     source = copy.csrc / "prefetch.cpp"
     text = source.read_text()
-    guarded = "  const std::lock_guard<std::mutex> guard(state_->lock);\n  return state_->rows_read;"
+    guarded = "  const std::lock_guard<std::mutex> guard(state_->lock);\n  return state_->slots.rows_read();"
     assert text.count(guarded) == 1
-    source.write_text(text.replace(guarded, "  return state_->rows_read;"))
+    source.write_text(text.replace(guarded, "  return state_->slots.rows_read();"))
     planted = run(plan, copy.extension())
     assert planted.returncode == 66 and "data race" in planted.stderr and "rows_read" in planted.stderr, planted.stderr[-5000:]
     source.write_text(text)
