@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate lint vectors clean
+.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate lint kernels vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -55,6 +55,9 @@ lint: .venv/native | .path/fivepoint ## style, types, who imports whom, and that
 	$(RUN) mypy -p fivepoint
 	.venv/bin/lint-imports --no-logo importlinter.ini
 	$(RUN) fivepoint.reference.vectors --check
+
+kernels: .venv/installed ## write csrc/device/kernels.ptx again, with nvcc ## make kernels && git diff csrc/device
+	PYTHONPATH=csrc .venv/bin/python -c "import tempfile, build; build.PTX.write_text(build.ptx(tempfile.mkdtemp()))"
 
 vectors: .venv/installed ## write spec/vectors again from reference ## make vectors && git diff spec/vectors
 	$(RUN) fivepoint.reference.vectors

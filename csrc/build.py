@@ -1,6 +1,7 @@
 """Builds fivepoint.fastpath._C with ninja: one portable binary of every .cpp file here and in device/, and of nothing else."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -64,6 +65,11 @@ def build_fuzzer(folder, name):
     return _built(Path(folder) / name, sources, flags, flags[-2:], shared=False, compiler="clang++")
 
 
+def build_fake_cuda(folder):
+    """Build what stands in for the CUDA driver in tests (csrc/tests/fake_cuda.cpp), under the driver's name; return it."""
+    return _built(Path(folder) / "libcuda.so.1", [HERE / "tests" / "fake_cuda.cpp"], ["-O1", "-g"])
+
+
 def _sources():
     """Return csrc without what Python sees of it."""
     return [source for folder in (HERE, HERE / "device") for source in folder.glob("*.cpp") if source.name != "module.cpp"]
@@ -85,6 +91,23 @@ def nvcc():
         return None
     home = os.environ.get("CUDA_HOME")
     return shutil.which("nvcc", path=str(Path(home) / "bin")) if home else shutil.which("nvcc")
+
+
+def ptx(folder):
+    """Return the kernels as nvcc makes them, for any GPU from 2018 on and any driver that knows those.
+
+    nvcc writes the newest version of the language, which older drivers refuse, though the kernels use nothing of it: it is lowered to
+    6.3, the first for compute capability 7.5, which ptxas then holds them to.
+    """
+    made = Path(folder) / "kernels.ptx"
+    subprocess.run([nvcc(), "-std=c++17", "-O3", "-ptx", "-arch=compute_75", PTX.with_suffix(".cu"), "-o", made], check=True)
+    text = re.sub(r"^\.version .*$", ".version 6.3", made.read_text(), flags=re.M)
+    # What names the compiler, and not what it made.
+    text = re.sub(r"^//.*\n", "", text, flags=re.M).lstrip("\n")
+    made.write_text(text)
+    assembler = Path(nvcc()).resolve().parent / "ptxas"
+    subprocess.run([assembler, "-arch=sm_75", made, "-o", Path(folder) / "kernels.cubin"], check=True)
+    return text
 
 
 def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None, nvcc=None):

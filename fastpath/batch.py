@@ -14,7 +14,10 @@ from . import _C
 
 @dataclass(frozen=True)
 class Batch:
-    """One micro-batch of b samples of l tokens. The last five are None unless the loader was asked for them."""
+    """One micro-batch of b samples of l tokens. The last five are None unless the loader was asked for them.
+
+    On a device, `positions`, `sources` and `windows` stay on the host, for logs.
+    """
 
     inputs: Tensor
     """int64 [b, l]"""
@@ -29,19 +32,25 @@ class Batch:
     document_ids: Tensor | None = None
     """int64 [b, l]: number of each input's document within its corpus"""
     position_ids: Tensor | None = None
-    """int64 [b, l]"""
+    """int64 [b, l]: from 0 at the first token of the row and of each document in it"""
     loss_mask: Tensor | None = None
     """bool [b, l]: false where the target lies in another document"""
     cu_seqlens: Tensor | None = None
     """int32 [runs + 1], over the rows laid end to end"""
     max_seqlen: int | None = None
+    """The longest run that cu_seqlens bounds, in tokens"""
+
+
+def expect_bounded(count: int, seq_len: int, kinds: frozenset[str]) -> None:
+    """Raise UsageError for more tokens in a micro-batch than cu_seqlens, int32, can count."""
+    if kinds and count * seq_len > np.iinfo(np.int32).max:
+        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {count} * {seq_len}; take fewer rows")
 
 
 def filled(count: int, seq_len: int, kinds: frozenset[str], pool: _C.MemoryPool, fill: Callable[[_C.Memory], None]) -> Batch:
     """Return a batch of `count` rows in memory of `pool`, which `fill` writes into."""
     rows = (count, seq_len)
-    if "cu_seqlens" in kinds and count * seq_len > np.iinfo(np.int32).max:
-        raise UsageError(f"expected a micro-batch of fewer than 2^31 tokens for cu_seqlens, found {count} * {seq_len}; take fewer rows")
+    expect_bounded(count, seq_len, kinds & {"cu_seqlens"})
 
     def tensor(shape: Sequence[int], is_bool: bool = False) -> Tensor:
         return torch.from_numpy(pool.take(shape, is_bool))

@@ -13,17 +13,12 @@ from ..reference import partition
 from ..reference.batch import Step, expect_kinds
 from ..reference.plan import Plan
 from . import _C
-from .batch import Batch, filled
+from .batch import Batch
 from .native import reader as open_reader
-
-WAIT = 100
-"""Milliseconds between looks at signals while rows are not there."""
+from .placement import Cuda, Host, placement
 
 MOST = 1024
 """Steps that are read ahead, and threads that read them."""
-
-POOLED = 1 << 28
-"""Bytes of batches that nobody holds any more which a loader keeps for the next ones."""
 
 
 class Loader(reference.Loader):
@@ -37,7 +32,7 @@ class Loader(reference.Loader):
         micro_batch: int,
         accumulation: int | None = None,
         checkpoint: Mapping[str, Any] | None = None,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
         boundaries: str | Iterable[str] | None = None,
         log: Callable[[dict[str, Any]], None] | None = None,
         override: str | None = None,
@@ -47,13 +42,15 @@ class Loader(reference.Loader):
     ) -> None:
         """Open the corpora, and begin to read the first steps.
 
-        All but the last two is what the reference takes and raises. Of each rank's share of a step, `steps_ahead` + 1 are held in memory,
-        2 or 4 bytes a token; `threads` read at once, as many as a disk wants requests.
+        All but `device` and the last two is what the reference takes and raises. Batches lie on `device`, one of torch's. Of the rank's
+        share of a step, `steps_ahead` + 1 are held in memory, 2 or 4 bytes a token, for a CUDA device in pinned memory and as many there;
+        `threads` read at once, as many as a disk wants requests. Raises DeviceError for a device that is not there.
         """
+        self._placement = placement(device)
         self._steps_ahead = partition.whole("steps_ahead", steps_ahead, 1, MOST + 1)
         self._threads = partition.whole("threads", threads, 1, MOST + 1)
         self._read_from = -1
-        super().__init__(plan, dp_rank, dp_size, micro_batch, accumulation, checkpoint, device, boundaries, log, override)
+        super().__init__(plan, dp_rank, dp_size, micro_batch, accumulation, checkpoint, "cpu", boundaries, log, override)
         self._read_ahead()
 
     def __next__(self) -> Step:
@@ -87,7 +84,7 @@ class Loader(reference.Loader):
     def _open_reader(self, boundaries: str | Iterable[str] | None) -> "AheadReader":
         sizes = [size for _, size in self.plan.batch_sizes] or [self.batch_size]
         largest = max((size for size in sizes if size <= self.plan.length), default=0)
-        return AheadReader(self.plan, boundaries, largest // self.dp_size, self._steps_ahead + 1, self._threads)
+        return AheadReader(self.plan, boundaries, self._placement, largest // self.dp_size, self._steps_ahead + 1, self._threads)
 
     def _read_ahead(self) -> None:
         if self._closed:
@@ -102,20 +99,24 @@ class Loader(reference.Loader):
 class AheadReader:
     """Reads the batch of any range of positions that was wanted before."""
 
-    def __init__(self, plan: Plan, boundaries: str | Iterable[str] | None, rows: int, slots: int, threads: int) -> None:
+    def __init__(
+        self, plan: Plan, boundaries: str | Iterable[str] | None, placement: Host | Cuda, rows: int, slots: int, threads: int
+    ) -> None:
         """Open the corpora; a slot holds `rows` rows. Raises CorpusError and UsageError as the reference's BatchReader does."""
         self._kinds = expect_kinds(boundaries)
         reader = open_reader(plan, self._kinds)
         self._seq_len = plan.phases[0].seq_len
+        size = rows * reader.row_bytes
         try:
-            memory = [torch.empty(rows * reader.row_bytes, dtype=torch.uint8) for _ in range(slots)]
-        except RuntimeError as reason:
+            memory = [placement.slot(size) for _ in range(slots)]
+        except (RuntimeError, MemoryError) as reason:
             raise UsageError(
-                f"expected memory for {slots} steps of {rows} rows, {slots * rows * reader.row_bytes:,} bytes, found less; "
+                f"expected memory for {slots} steps of {rows} rows, {slots * size:,} bytes, found less; "
                 "take smaller batches, more ranks or fewer steps ahead"
             ) from reason
-        self._prefetch = _C.Prefetch(reader, [(each.data_ptr(), each.numel(), 0) for each in memory], threads, None, memory)
-        self._pool = _C.MemoryPool(POOLED)
+        addresses = [(host.data_ptr(), size, 0 if there is None else there.data_ptr()) for host, there in memory]
+        self._prefetch = _C.Prefetch(reader, addresses, threads, placement.driver, memory)
+        self._placement = placement
         # Also when nobody closes the loader: at its end, or at the interpreter's.
         self.close = weakref.finalize(self, self._prefetch.close)
 
@@ -125,12 +126,7 @@ class AheadReader:
 
     def read(self, positions: range) -> Batch:
         """Return the batch of positions that lie in one wanted range; raises CorpusError where a row cannot be read."""
-
-        def fill(memory: _C.Memory) -> None:
-            while not self._prefetch.take(positions.start, len(positions), memory, WAIT):
-                pass  # back in Python, an interruption is heard
-
-        return filled(len(positions), self._seq_len, self._kinds, self._pool, fill)
+        return self._placement.read(self._prefetch, positions, self._seq_len, self._kinds)
 
     @property
     def rows_read(self) -> int:

@@ -129,7 +129,24 @@ class Simulated : public Device {
                                0, 0, 0});
   }
 
-  void bound(const Bound&, Stream) override { throw DeviceError("not asked for here"); }
+  void bound(const Bound& of, Stream stream) override {
+    order(stream);
+    const auto tokens = static_cast<std::size_t>(of.rows * of.seq_len), runs = static_cast<std::size_t>(of.runs);
+    use(stream, at<void>(of.cu_seqlens), (runs + 1) * 4, false, "the kernel");
+    use(stream, at<void>(of.documents), runs * 8, false, "the kernel");
+    if (of.document_ids) use(stream, at<void>(of.document_ids), tokens * 8, true, "the kernel");
+    if (of.position_ids) use(stream, at<void>(of.position_ids), tokens * 8, true, "the kernel");
+    if (of.loss_mask) use(stream, at<void>(of.loss_mask), tokens, true, "the kernel");
+    queues_[stream].push_back({[=] {
+                                 const device::Runs given{at<std::int32_t>(of.cu_seqlens), at<std::int64_t>(of.documents), of.runs};
+                                 const device::BoundaryMemory to{at<std::int64_t>(of.document_ids), at<std::int64_t>(of.position_ids),
+                                                                 at<bool>(of.loss_mask)};
+                                 for (std::int64_t row = 0; row < of.rows; ++row) {
+                                   for (std::int64_t t = 0; t < of.seq_len; t += 2) device::bound_two(given, row * of.seq_len, of.seq_len, t, to);
+                                 }
+                               },
+                               0, 0, 0});
+  }
 
   std::mt19937_64 random;
   std::vector<std::string> races;
