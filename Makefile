@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate lint kernels vectors clean
+.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate gpu-check lint kernels vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -12,6 +12,8 @@ LOADER ?= reference
 MODE ?= quick
 # what `make fuzz` runs, every target where none is named, and for how long
 TARGET ?=
+# what `make gpu-check` runs: the environment of `make setup`, or a Python that has torch for the GPU, numpy, typer, rich, fastjsonschema, pybind11 and ninja
+GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 SECONDS ?= 60
 
 help: ## list the targets ## make
@@ -49,6 +51,10 @@ bench: .venv/native ## the native loader beside numpy, torch and the machine, as
 bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, and fail where one fell by more than noise ## make bench-gate
 	.venv/bin/python benchmarks/gate.py $(ARGS)
 
+gpu-check: .path/fivepoint ## the loader on a CUDA device: contract, sanitizers, speed; says so where there is none ## make gpu-check GPU_PYTHON=python3
+	$(GPU_PYTHON) setup.py --quiet build_ext --inplace
+	PYTHONPATH=.path $(GPU_PYTHON) benchmarks/gpu.py $(ARGS)
+
 lint: .venv/native | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check
 	$(RUN) ruff format --check
@@ -63,7 +69,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -f fastpath/_C.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,6 +1,7 @@
 """Drives the reference loader, the executable specification: it promises everything."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ class ReferenceDriver(Driver):
     promises = frozenset(PROMISES)
     version = __version__
 
-    def kind(self) -> type[Loader]:
-        """Return the loader's class."""
+    def kind(self) -> Callable[..., Loader]:
+        """Return what opens the loader."""
         return Loader
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from checkout import ROOT
-from ptx import PtxError, Memory, launch, parse
+from ptx import Memory, PtxError, launch, parse
 
 pytestmark = [pytest.mark.checkout]
 
