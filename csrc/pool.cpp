@@ -1,5 +1,7 @@
 #include "pool.h"
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 namespace fivepoint {
@@ -11,35 +13,38 @@ constexpr std::align_val_t kAligned{MemoryPool::kAlignment};
 }  // namespace
 
 MemoryPool::~MemoryPool() {
-  for (auto& [bytes, blocks] : free_) {
-    for (void* block : blocks) ::operator delete(block, kAligned);
-  }
+  for (const Block& block : free_) ::operator delete(block.memory, kAligned);
 }
 
 void* MemoryPool::take(std::size_t bytes) {
   {
     const std::lock_guard<std::mutex> guard(lock_);
-    std::vector<void*>& blocks = free_[bytes];
-    if (!blocks.empty()) {
-      void* block = blocks.back();
-      blocks.pop_back();
+    const auto found = std::find_if(free_.rbegin(), free_.rend(), [&](const Block& block) { return block.bytes == bytes; });
+    if (found != free_.rend()) {
+      void* const memory = found->memory;
+      free_.erase(std::next(found).base());
       kept_ -= bytes;
-      return block;
+      return memory;
     }
   }
   return ::operator new(bytes, kAligned);
 }
 
-void MemoryPool::give(void* block, std::size_t bytes) {
-  {
-    const std::lock_guard<std::mutex> guard(lock_);
-    if (kept_ + bytes <= most_) {
-      free_[bytes].push_back(block);
-      kept_ += bytes;
-      return;
-    }
+void MemoryPool::give(void* memory, std::size_t bytes) noexcept {
+  const std::lock_guard<std::mutex> guard(lock_);
+  try {
+    free_.push_back({memory, bytes});
+    kept_ += bytes;
+  } catch (const std::bad_alloc&) {
+    ::operator delete(memory, kAligned);
   }
-  ::operator delete(block, kAligned);
+  // The oldest go first, so that sizes which nobody asks for any more do not stay.
+  auto last = free_.begin();
+  for (; kept_ > most_; ++last) {
+    ::operator delete(last->memory, kAligned);
+    kept_ -= last->bytes;
+  }
+  free_.erase(free_.begin(), last);
 }
 
 }  // namespace fivepoint

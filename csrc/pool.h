@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
+#include <deque>
 #include <mutex>
-#include <vector>
 
 namespace fivepoint {
 
@@ -21,12 +20,17 @@ class MemoryPool {
   // Returns a block of `bytes` bytes of any content; throws std::bad_alloc.
   void* take(std::size_t bytes);
   // Gives a block back that `take(bytes)` returned.
-  void give(void* block, std::size_t bytes);
+  void give(void* memory, std::size_t bytes) noexcept;
 
  private:
+  struct Block {
+    void* memory;
+    std::size_t bytes;
+  };
+
   std::size_t most_, kept_ = 0;
   std::mutex lock_;
-  std::map<std::size_t, std::vector<void*>> free_;  // by size
+  std::deque<Block> free_;  // the latest last
 };
 
 }  // namespace fivepoint

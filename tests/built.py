@@ -6,7 +6,7 @@ from types import ModuleType
 
 from checkout import ROOT
 
-CASES = 26
+CASES = 27
 """Test cases of csrc/tests."""
 
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "../pool.h"
 #include "../prefetch.h"
 #include "../widen.h"
 #include "corpora.h"
@@ -367,6 +368,20 @@ TEST_CASE("a document index whose starts are out of order anywhere is refused") 
       }
     }
   }
+}
+
+TEST_CASE("memory is used again, and sizes that nobody asks for any more do not stay") {
+  MemoryPool pool(1000);
+  void* const first = pool.take(400);
+  pool.give(first, 400);
+  CHECK(pool.take(400) == first);
+  pool.give(first, 400);
+  pool.give(pool.take(300), 300);
+  void* const latest = pool.take(500);
+  pool.give(latest, 500);  // 1,200 bytes: the oldest goes
+  CHECK(pool.take(500) == latest);
+  pool.give(latest, 500);
+  pool.give(pool.take(2000), 2000);  // more than is kept at all
 }
 
 TEST_CASE("what was not wanted, or has no room, is refused") {
