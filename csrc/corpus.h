@@ -11,6 +11,9 @@
 
 namespace fivepoint {
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "shards and indexes are little-endian, and read as they lie");
+static_assert(sizeof(std::size_t) == 8, "batches and files may be larger than 32 bits count");
+
 struct ShardSpec {
   std::string tokens_path;
   std::int64_t tokens;

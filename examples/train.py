@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -23,6 +24,7 @@ from rank_log import RankLog, digest
 from sabotage import FAULTS
 from torch import Tensor
 
+from fivepoint import fastpath
 from fivepoint.audit.log_lines import read
 from fivepoint.audit.run_log import RunLog
 from fivepoint.errors import FivepointError
@@ -145,7 +147,9 @@ def train(options: argparse.Namespace, rank: int, dp_size: int) -> None:
     checkpoints.mkdir(parents=True, exist_ok=True)
     run_log = options.out / "run_log.jsonl"
     log = RunLog(run_log).write if rank == 0 else None
-    loader = TorchLoader(Loader(plan, rank, dp_size, options.micro_batch, checkpoint=state, log=log), device)
+    # To a device the native loader takes windows as they lie on disk; on the CPU the reference is what can be read beside this.
+    kind = Loader if device.type == "cpu" else partial(fastpath.Loader, device=device)
+    loader = TorchLoader(kind(plan, rank, dp_size, options.micro_batch, checkpoint=state, log=log), device)
     attempt = torch.tensor([count_openings(run_log) if rank == 0 else 0])
     dist.broadcast(attempt, 0)
     tokens = RankLog(options.out / "ranks", rank, attempt=int(attempt), pid=os.getpid(), dp_size=dp_size)
