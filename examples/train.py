@@ -147,8 +147,8 @@ def train(options: argparse.Namespace, rank: int, dp_size: int) -> None:
     checkpoints.mkdir(parents=True, exist_ok=True)
     run_log = options.out / "run_log.jsonl"
     log = RunLog(run_log).write if rank == 0 else None
-    # To a device the native loader takes windows as they lie on disk; on the CPU the reference is what can be read beside this.
-    kind = Loader if device.type == "cpu" else partial(fastpath.Loader, device=device)
+    # To a device the native loader takes windows as they lie on disk; on the CPU, and with a planted fault, it is the one to read.
+    kind = Loader if device.type == "cpu" or options.sabotage else partial(fastpath.Loader, device=device)
     loader = TorchLoader(kind(plan, rank, dp_size, options.micro_batch, checkpoint=state, log=log), device)
     attempt = torch.tensor([count_openings(run_log) if rank == 0 else 0])
     dist.broadcast(attempt, 0)
