@@ -12,9 +12,9 @@ LOADER ?= reference
 MODE ?= quick
 # what `make fuzz` runs, every target where none is named, and for how long
 TARGET ?=
+SECONDS ?= 60
 # what `make gpu-check` runs: the environment of `make setup`, or a Python that has torch for the GPU, numpy, typer, rich, fastjsonschema, pybind11 and ninja
 GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
-SECONDS ?= 60
 
 help: ## list the targets ## make
 	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-10s %s\n  %-15s example: %s\n", t[1], $$2, "", $$3}' Makefile

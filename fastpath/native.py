@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ..errors import PlanError
 from ..reference.batch import open_corpora
-from ..reference.corpus import CorpusReader, expect_index
+from ..reference.corpus import CorpusReader
 from ..reference.mixing import word
 from ..reference.plan import Plan
 from . import _C
@@ -40,7 +40,6 @@ def corpus(opened: CorpusReader, files: _C.Files) -> _C.Corpus:
     """Return an open corpus as a native one, which shares `files` with others; raises CorpusError for files of another size."""
     manifest = opened.manifest
     shards = []
-    for shard in manifest.shards:
-        index = opened.folder / shard.index_file
-        shards.append((str(opened.folder / shard.file), shard.tokens, str(index), shard.documents, expect_index(index, shard.documents)))
+    for shard, header in zip(manifest.shards, opened.index_headers, strict=True):
+        shards.append((str(opened.folder / shard.file), shard.tokens, str(opened.folder / shard.index_file), shard.documents, header))
     return _C.Corpus(files, manifest.token_dtype.itemsize, manifest.vocab_size, shards)

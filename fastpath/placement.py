@@ -16,6 +16,10 @@ from .batch import Batch, expect_bounded, filled
 WAIT = 100
 """Milliseconds between looks at signals while rows are not there."""
 
+BY_TOKEN = ("inputs", "targets", "document_ids", "position_ids", "loss_mask")
+ON_DEVICE = (*BY_TOKEN, "cu_seqlens")
+"""What of a batch lies on the device that it was asked for."""
+
 POOLED = 1 << 28
 """Bytes of batches that nobody holds any more which a loader keeps for the next ones."""
 
@@ -51,9 +55,6 @@ class Copied(Host):
         return replace(batch, **{name: tensor.to(self._device) for name, tensor in there.items()})
 
 
-ON_DEVICE = ("inputs", "targets", "document_ids", "position_ids", "loss_mask", "cu_seqlens")
-
-
 class Cuda:
     """Batches on a CUDA device: rows travel there as they lie on disk, 2 or 4 bytes a token, and are widened on the caller's stream."""
 
@@ -85,13 +86,15 @@ class Cuda:
         known = torch.empty((3, count), dtype=torch.int64)
         memory = _C.Memory([0, 0, *(each.data_ptr() for each in known), 0, 0, 0], bool(kinds))
         _take(prefetch, positions, memory)
-        made = {name: self._empty((count, seq_len), torch.int64) for name in ("inputs", "targets")}
-        made |= {name: self._empty((count, seq_len), torch.int64) for name in ("document_ids", "position_ids") if name in kinds}
-        made |= {name: self._empty((count, seq_len), torch.bool) for name in ("loss_mask",) if name in kinds}
+        made = {
+            name: self._empty((count, seq_len), torch.bool if name == "loss_mask" else torch.int64)
+            for name in BY_TOKEN
+            if name in kinds or name in ("inputs", "targets")
+        }
         documents = cu_seqlens = None
         if kinds:
             documents, cu_seqlens = self._runs(memory.documents, memory.bounds)
-        wanted = [made.get(name) for name in ON_DEVICE[:5]]
+        wanted = [made.get(name) for name in BY_TOKEN]
         addresses = [0 if each is None else each.data_ptr() for each in (*wanted, cu_seqlens, documents)]
         runs = 0 if documents is None else len(documents)
         prefetch.widen(positions.start, count, _C.DeviceBatch(addresses, runs), self._stream())

@@ -37,9 +37,11 @@ class CorpusReader:
                 f"{self.folder / MANIFEST}: expected the corpus with manifest hash {manifest_hash}, found {self.manifest.manifest_hash}; "
                 "the plan was made for other data: restore it, or plan anew with this corpus as a new source"
             )
+        self.index_headers: list[int] = []
+        """Bytes of each shard's index before its first number"""
         for shard in self.manifest.shards:
             _expect_size(self.folder / shard.file, shard.bytes)
-            expect_index(self.folder / shard.index_file, shard.documents)
+            self.index_headers.append(_expect_index(self.folder / shard.index_file, shard.documents))
         self._first_token = [0, *accumulate(shard.tokens for shard in self.manifest.shards)]
         self._first_document = [0, *accumulate(shard.documents for shard in self.manifest.shards)]
         # Read, not mapped: a mapped file that is cut short under the reader would end the process.
@@ -137,7 +139,7 @@ def _expect_size(path: Path, size: int | None) -> None:
         )
 
 
-def expect_index(path: Path, documents: int) -> int:
+def _expect_index(path: Path, documents: int) -> int:
     """Return the bytes of an index file before its first number; raises CorpusError for a file of another form or size (F1)."""
     _expect_size(path, None)
     try:
