@@ -99,8 +99,11 @@ class Wrong : public Simulated {
 
   Wrong(std::uint64_t seed, Fault fault) : Simulated(seed), fault_(fault) {}
 
-  // Events come in pairs: copied, drained.
+  // Events come in pairs, copied and drained, in the order of the slots, whose memory ascends.
   static bool is_copied(Event event) { return event % 2 == 1; }
+  std::size_t slot_of(Address address) const {
+    return static_cast<std::size_t>(std::upper_bound(staged.begin(), staged.end(), address) - staged.begin()) - 1;
+  }
 
   void synchronize(Event event) override {
     if (fault_ == kHostDoesNotWaitForCopied && is_copied(event) && !ending) return;
@@ -116,10 +119,7 @@ class Wrong : public Simulated {
   }
   void copy(Address to, const void* from, std::size_t bytes) override {
     if (fault_ == kCopiedIsRecordedBeforeTheCopy) {
-      // Slots come in the order of their events.
-      for (std::size_t slot = 0; slot < staged.size(); ++slot) {
-        if (staged[slot] <= to && (slot + 1 == staged.size() || to < staged[slot + 1])) Simulated::record(2 * slot + 1, kCopies);
-      }
+      Simulated::record(2 * slot_of(to) + 1, kCopies);
     }
     Simulated::copy(to, from, bytes);
   }
@@ -130,9 +130,7 @@ class Wrong : public Simulated {
   }
   void widen(const Widen& of, Stream stream) override {
     if (fault_ == kDrainedIsRecordedBeforeTheKernel) {
-      for (std::size_t slot = 0; slot < staged.size(); ++slot) {
-        if (staged[slot] <= of.staged && (slot + 1 == staged.size() || of.staged < staged[slot + 1])) Simulated::record(2 * slot + 2, stream);
-      }
+      Simulated::record(2 * slot_of(of.staged) + 2, stream);
     }
     Simulated::widen(of, stream);
   }
