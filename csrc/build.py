@@ -65,9 +65,10 @@ def build_fuzzer(folder, name):
     return _built(Path(folder) / name, sources, flags, flags[-2:], shared=False, compiler="clang++")
 
 
-def build_fake_cuda(folder):
+def build_fake_cuda(folder, compile_flags=(), link_flags=(), compiler=None):
     """Build what stands in for the CUDA driver in tests (csrc/tests/fake_cuda.cpp), under the driver's name; return it."""
-    return _built(Path(folder) / "libcuda.so.1", [HERE / "tests" / "fake_cuda.cpp"], ["-O1", "-g"])
+    sources = [HERE / "tests" / "fake_cuda.cpp"]
+    return _built(Path(folder) / "libcuda.so.1", sources, ["-O1", "-g", *compile_flags], link_flags, compiler=compiler)
 
 
 def _sources():
