@@ -99,6 +99,10 @@ class DeviceError(FivepointError, RuntimeError):
     exit_code = 11
 
 
+class NoKernelError(DeviceError):
+    """The device is there, and none of fivepoint's kernels is for it, nor can its driver compile one."""
+
+
 class OutputError(FivepointError):
     """A file could not be written; what was there before is as it was."""
 

@@ -23,4 +23,10 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The device is there, and takes none of the kernels.
+class NoKernelError : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 }  // namespace fivepoint

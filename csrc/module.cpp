@@ -181,12 +181,22 @@ void translate(std::exception_ptr thrown) {
     raise("CorpusError", reason);
   } catch (const MisuseError& reason) {
     raise("UsageError", reason);
+  } catch (const NoKernelError& reason) {
+    raise("NoKernelError", reason);
   } catch (const DeviceError& reason) {
     raise("DeviceError", reason);
   } catch (const std::system_error& reason) {  // of threads alone
     raise("UsageError", MisuseError(std::string("expected to start the threads that read, found that the system has none left: ") +
                                     reason.what() + "; ask for fewer, or raise the limit of threads (`ulimit -u`) or of memory"));
   }
+}
+
+// Holds an object, and lets it go in whatever thread.
+std::shared_ptr<void> held(const py::object& object) {
+  return {new py::object(object), [](void* memory) {
+            const py::gil_scoped_acquire gil;
+            delete static_cast<py::object*>(memory);
+          }};
 }
 
 }  // namespace
@@ -265,7 +275,14 @@ PYBIND11_MODULE(_C, m) {
       .def("read", &read_positions, py::arg("positions"), py::arg("memory"))
       .def("read_places", &read_places, py::arg("places"), py::arg("memory"));
 
-  py::class_<Device, std::shared_ptr<Device>>(m, "Device");
+  py::class_<Device, std::shared_ptr<Device>>(m, "Device")
+      .def(
+          "is_captured",
+          [](Device& self, Device::Stream stream) {
+            const Device::Use use(self);
+            return self.is_captured(stream);
+          },
+          py::arg("stream"), Released());
   m.def("open_cuda", &open_cuda, py::arg("number"), Released());
 
   py::class_<DeviceBatch>(m, "DeviceBatch")
@@ -277,12 +294,12 @@ PYBIND11_MODULE(_C, m) {
   // Its threads are waited for when it goes, and what they write into goes after it.
   py::class_<Prefetch>(m, "Prefetch", py::release_gil_before_calling_cpp_dtor())
       .def(py::init([](std::shared_ptr<Reader> reader, const std::vector<std::tuple<std::uintptr_t, std::size_t, Device::Address>>& slots,
-                       int threads, std::shared_ptr<Device> device, const py::object&) {
-             std::vector<SlotMemory> memory;
-             for (const auto& [address, bytes, there] : slots) memory.push_back({at<void>(address), bytes, there});
-             return std::make_unique<Prefetch>(std::move(reader), memory, threads, std::move(device));
+                       int threads, std::shared_ptr<Device> device, Device::Stream consumer, const py::object& memory) {
+             std::vector<SlotMemory> given;
+             for (const auto& [address, bytes, there] : slots) given.push_back({at<void>(address), bytes, there});
+             return std::make_unique<Prefetch>(std::move(reader), given, threads, std::move(device), consumer, held(memory));
            }),
-           py::arg("reader"), py::arg("slots"), py::arg("threads"), py::arg("device"), py::arg("memory"), py::keep_alive<1, 6>())
+           py::arg("reader"), py::arg("slots"), py::arg("threads"), py::arg("device"), py::arg("consumer"), py::arg("memory"))
       .def(
           "want",
           [](Prefetch& self, const Pairs& ranges) {
@@ -303,6 +320,6 @@ PYBIND11_MODULE(_C, m) {
             self.take({first, count}, batch, stream);
           },
           py::arg("first"), py::arg("count"), py::arg("batch"), py::arg("stream"), Released())
-      .def("close", &Prefetch::close, Released())
+      .def("close", &Prefetch::close, py::arg("milliseconds"), Released())
       .def_property_readonly("rows_read", &Prefetch::rows_read);
 }

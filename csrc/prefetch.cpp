@@ -21,19 +21,26 @@ constexpr double kChunkSeconds = 100e-6, kLeastSeconds = 1e-9, kAverageOver = 8;
 // To sleep and be woken takes longer than to read a row that the system has in memory: so long one looks out before sleeping.
 constexpr std::chrono::microseconds kSpin{50};
 
+// Between looks at whether a device is done: it is steps ahead of what is waited for, and a thread that spins would cost a core.
+constexpr std::chrono::microseconds kLook{100};
+
+// How long a device is waited for that nobody closed; what it still uses then is never given back.
+constexpr int kLastMilliseconds = 10'000;
+
 }  // namespace
 
 struct Prefetch::State {
-  State(std::shared_ptr<const Reader> reading, const std::vector<SlotMemory>& memory, std::shared_ptr<Stage> device)
-      : reader(std::move(reading)), slots(memory, reader->row_bytes(), reader->with_documents(), std::move(device)) {}
+  State(std::shared_ptr<const Reader> reading, const std::vector<SlotMemory>& given, std::shared_ptr<Stage> device, std::shared_ptr<void> held)
+      : memory(std::move(held)), reader(std::move(reading)), slots(given, reader->row_bytes(), reader->with_documents(), std::move(device)) {}
 
+  std::shared_ptr<void> memory;
   std::shared_ptr<const Reader> reader;
   pid_t process = getpid();
 
   std::mutex lock;  // guards all below; reads and widening run outside it
   std::condition_variable work, rows;  // something to read; something there, or a slot out of use
   Slots slots;
-  bool closed = false;
+  std::atomic<bool> closed{false};  // written under the lock, looked at without
   bool spinning = false;  // a thread is about to see what is new, and need not be woken
   double row_seconds = 1e-3;  // what reading a row takes, lately
   std::atomic<std::uint64_t> news{0};  // counts what came to be wanted or there; written under the lock, looked at without
@@ -77,34 +84,30 @@ struct Prefetch::State {
   }
 };
 
-Prefetch::Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotMemory>& slots, int threads,
-                   std::shared_ptr<Device> device) {
+Prefetch::Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotMemory>& slots, int threads, std::shared_ptr<Device> device,
+                   Device::Stream consumer, std::shared_ptr<void> memory) {
   std::shared_ptr<Stage> stage;
   if (device) {
     std::vector<Device::Address> there;
     for (const SlotMemory& slot : slots) there.push_back(slot.device);
-    stage = std::make_shared<Stage>(std::move(device), there, reader->row_bytes(), reader->seq_len());
+    stage = std::make_shared<Stage>(std::move(device), there, reader->row_bytes(), reader->seq_len(), consumer);
   }
-  state_ = std::make_unique<State>(std::move(reader), slots, std::move(stage));
+  state_ = std::make_unique<State>(std::move(reader), slots, std::move(stage), std::move(memory));
   try {
     for (int i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { work(*state); });
   } catch (...) {
-    close();
+    close(0);
     throw;
   }
 }
 
 Prefetch::~Prefetch() {
-  if (state_->process != getpid()) {
-    // A fork has no threads, and locks as they stood: nothing here may be touched, or ended, again.
-    (void)state_.release();
-    return;
-  }
-  close();
+  // A fork has no threads, and locks as they stood: nothing here may be touched, or ended, again.
+  if (state_->process != getpid() || !close(kLastMilliseconds)) (void)state_.release();
 }
 
-void Prefetch::close() {
-  if (state_->process != getpid()) return;
+bool Prefetch::close(int milliseconds) {
+  if (state_->process != getpid()) return true;
   {
     const std::lock_guard<std::mutex> guard(state_->lock);
     state_->closed = true;
@@ -119,9 +122,17 @@ void Prefetch::close() {
     state_->threads.clear();
   }
   // Another thread of the consumer may read what it waits for, or take it.
-  std::unique_lock<std::mutex> guard(state_->lock);
-  state_->rows.wait(guard, [&] { return !state_->slots.busy(); });
-  if (Stage* const device = state_->slots.device()) device->drain();
+  {
+    std::unique_lock<std::mutex> guard(state_->lock);
+    state_->rows.wait(guard, [&] { return !state_->slots.busy(); });
+  }
+  Stage* const device = state_->slots.device();
+  const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
+  while (device && !device->is_idle()) {
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
 }
 
 void Prefetch::expect_usable() const {
@@ -175,7 +186,10 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   auto begun = Clock::now();
   std::exception_ptr error;
   try {
-    state.slots.before_fill(claim);
+    while (!state.slots.may_fill(claim)) {
+      if (state.closed) throw MisuseError("expected rows to be read before the loader is closed");
+      std::this_thread::sleep_for(kLook);
+    }
     begun = Clock::now();
     state.reader->read(slot.range.first + claim.begin, claim.end - claim.begin, slot.rows, claim.begin, scratch);
   } catch (const std::exception&) {
@@ -187,6 +201,24 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   state.slots.done(claim, std::move(error));
   ++state.news;
   state.rows.notify_all();
+  send_on(state, guard, slot);
+}
+
+// What other threads bring meanwhile goes in one piece.
+void Prefetch::send_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot) {
+  while (const std::optional<Slots::Piece> piece = state.slots.next_piece(slot)) {
+    guard.unlock();
+    std::exception_ptr error;
+    try {
+      state.slots.send(*piece);
+    } catch (const std::exception&) {
+      error = std::current_exception();
+    }
+    guard.lock();
+    state.slots.sent(*piece, std::move(error));
+    ++state.news;
+    state.rows.notify_all();
+  }
 }
 
 bool Prefetch::take(Range rows, const BatchMemory& batch, int milliseconds) {
@@ -216,7 +248,7 @@ bool Prefetch::take(Range rows, const BatchMemory& batch, int milliseconds) {
     }
     if (Clock::now() >= until) return false;
     // Not what comes behind these rows: it could keep them waiting.
-    if (slot.unclaimed() && slot.range.first + slot.claimed < rows.first + rows.count) {
+    if (slot.unclaimed() && slot.range.first + slot.claimed < rows.first + rows.count && state.slots.may_fill(slot)) {
       read_on(state, guard, slot, scratch);
     } else if (!state.spin(guard)) {
       state.rows.wait_until(guard, until);
@@ -232,8 +264,9 @@ void Prefetch::take(Range rows, const DeviceBatch& batch, Device::Stream stream)
   Slots::Slot& slot = state.slots.with(rows);
   Stage* const device = state.slots.device();
   if (!device || !state.slots.ready(slot, rows)) throw MisuseError("expected rows that were taken, of a loader on a device");
+  const std::int64_t filling = slot.filling;
   const State::Using use(state, guard, slot);
-  device->take(slot.number, rows.first - slot.range.first, rows.count, batch, stream);
+  device->take(slot.number, filling, rows.first - slot.range.first, rows.count, batch, stream);
 }
 
 std::int64_t Prefetch::rows_read() const {

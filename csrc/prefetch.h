@@ -15,9 +15,10 @@ namespace fivepoint {
 
 class Prefetch {
  public:
-  // With a device each slot has memory there, too.
+  // With a device each slot has memory there, too, given out in the order of the consumer's stream. What holds all this memory is let go
+  // when nothing uses it any more.
   Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotMemory>& slots, int threads,
-           std::shared_ptr<Device> device = nullptr);
+           std::shared_ptr<Device> device = nullptr, Device::Stream consumer = 0, std::shared_ptr<void> memory = nullptr);
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
@@ -33,8 +34,9 @@ class Prefetch {
   // Widens rows that were taken on the device, on the consumer's stream.
   void take(Range rows, const DeviceBatch& batch, Device::Stream stream);
 
-  // Ends the threads; what is asked afterwards throws MisuseError.
-  void close();
+  // Ends the threads; what is asked afterwards throws MisuseError. False, to be called again, where the device still uses the memory after
+  // that time: it may be waiting for work of the consumer that never ends.
+  bool close(int milliseconds);
 
   std::int64_t rows_read() const;
 
@@ -43,6 +45,7 @@ class Prefetch {
 
   static void work(State& state);
   static void read_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, Resolver::Scratch& scratch);
+  static void send_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot);
   void expect_usable() const;
   void expect_open() const;
 

@@ -74,30 +74,50 @@ Slots::Claim Slots::claim(Slot& slot, std::int64_t most) {
   const std::int64_t begin = slot.claimed;
   slot.claimed = std::min(slot.range.count, begin + most);
   ++slot.in_use;
-  return {&slot, begin, slot.claimed};
+  return {&slot, begin, slot.claimed, awaited(slot)};
 }
 
-void Slots::before_fill(const Claim& claim) const {
-  if (device_) device_->before_fill(claim.slot->number);
-}
+// The filling whose copies are to be done before rows are written to a slot. Once one was sent, whoever wrote it had waited.
+std::int64_t Slots::awaited(const Slot& slot) const { return !device_ || slot.sending || slot.sent ? -1 : slot.filling; }
+
+bool Slots::may_fill(const Claim& claim) const { return claim.after < 0 || device_->is_copied(claim.slot->number, claim.after); }
+
+bool Slots::may_fill(const Slot& slot) const { return awaited(slot) < 0 || device_->is_copied(slot.number, slot.filling); }
 
 void Slots::done(const Claim& claim, std::exception_ptr error) {
   Slot& slot = *claim.slot;
   --slot.in_use;
-  if (!error) {
-    std::fill(slot.there.begin() + claim.begin, slot.there.begin() + claim.end, 1);
-    rows_read_ += claim.end - claim.begin;
-    if (device_ && !slot.error) {
-      const auto end = std::find(slot.there.begin() + slot.sent, slot.there.end(), 0) - slot.there.begin();
-      try {
-        if (end > slot.sent) device_->send(slot.number, slot.rows.data, slot.sent, end - slot.sent, slot.sent == 0);
-        slot.sent = end;
-      } catch (const std::exception&) {
-        error = std::current_exception();
-      }
-    }
+  if (error) {
+    if (!slot.error) slot.error = std::move(error);
+    return;
   }
-  if (error && !slot.error) slot.error = error;
+  std::fill(slot.there.begin() + claim.begin, slot.there.begin() + claim.end, 1);
+  rows_read_ += claim.end - claim.begin;
+}
+
+std::optional<Slots::Piece> Slots::next_piece(Slot& slot) {
+  if (!device_ || slot.sending || slot.error) return std::nullopt;
+  const auto end = std::find(slot.there.begin() + slot.sent, slot.there.end(), 0) - slot.there.begin();
+  if (end == slot.sent) return std::nullopt;
+  if (slot.sent == 0) ++slot.filling;
+  slot.sending = true;
+  ++slot.in_use;
+  return Piece{&slot, slot.sent, end, slot.filling};
+}
+
+void Slots::send(const Piece& piece) const {
+  device_->send(piece.slot->number, piece.filling, piece.slot->rows.data, piece.begin, piece.end - piece.begin, piece.begin == 0);
+}
+
+void Slots::sent(const Piece& piece, std::exception_ptr error) {
+  Slot& slot = *piece.slot;
+  slot.sending = false;
+  --slot.in_use;
+  if (!error) {
+    slot.sent = piece.end;
+  } else if (!slot.error) {
+    slot.error = std::move(error);
+  }
 }
 
 Slots::Slot& Slots::with(Range rows) const {

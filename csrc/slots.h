@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/stage.h"
@@ -32,17 +33,25 @@ class Slots {
     Rows rows;
     Range range{0, 0};
     std::int64_t claimed = 0, sent = 0;
-    std::int64_t in_use = 0;  // by whoever reads into it, or takes from it
+    bool sending = false;
+    std::int64_t filling = 0;  // counts those of which rows were sent
+    std::int64_t in_use = 0;   // by whoever reads into it, sends it, or takes from it
     std::vector<char> there;  // by row
     std::exception_ptr error;
 
     bool unclaimed() const { return claimed < range.count && !error; }
   };
 
-  // Rows of a slot that somebody reads.
+  // Rows of a slot that somebody reads, once the copies of an earlier filling are done; `after` is -1 where they are.
   struct Claim {
     Slot* slot;
-    std::int64_t begin, end;
+    std::int64_t begin, end, after = -1;
+  };
+
+  // Rows of a slot that somebody sends.
+  struct Piece {
+    Slot* slot;
+    std::int64_t begin, end, filling;
   };
 
   // Rows of `row_bytes`; `device` is null where rows stay on the host.
@@ -58,11 +67,21 @@ class Slots {
 
   Claim claim(Slot& slot, std::int64_t most);
 
-  // Outside of the lock, before a claim is read: waits until the device has copied what the slot held.
-  void before_fill(const Claim& claim) const;
+  // Whether the memory of a claim, or of a slot's next one, may be written; without the lock and with it.
+  bool may_fill(const Claim& claim) const;
+  bool may_fill(const Slot& slot) const;
 
-  // Ends a claim: its rows are there, and sent where they follow what was, or cannot be read.
+  // Ends a claim: its rows are there, or cannot be read.
   void done(const Claim& claim, std::exception_ptr error);
+
+  // What is there of a slot and follows what was sent, where a device wants it and nobody is sending.
+  std::optional<Piece> next_piece(Slot& slot);
+
+  // Sends it, without the lock.
+  void send(const Piece& piece) const;
+
+  // Ends a piece: it is sent, or cannot be.
+  void sent(const Piece& piece, std::exception_ptr error);
 
   // The slot of rows of one wanted range; throws MisuseError.
   Slot& with(Range rows) const;
@@ -79,6 +98,7 @@ class Slots {
 
  private:
   void begin(Slot& slot, Range range);
+  std::int64_t awaited(const Slot& slot) const;
 
   std::vector<Slot> slots_;
   std::vector<Slot*> wanted_;  // soonest first

@@ -15,7 +15,7 @@ from ..reference.plan import Plan
 from . import _C
 from .batch import Batch
 from .native import reader as open_reader
-from .placement import Cuda, Host, placement
+from .placement import WAIT, Cuda, Host, placement
 
 MOST = 1024
 """Steps that are read ahead, and threads that read them."""
@@ -76,6 +76,11 @@ class Loader(reference.Loader):
             self._reader.close()
 
     @property
+    def transfers(self) -> str:
+        """By what batches come to their device: "none" on the CPU, "fivepoint" by transfers of our own, "torch" by torch's copies."""
+        return self._placement.transfers
+
+    @property
     def rows_read(self) -> int:
         """Rows that the native reader brought since the loader was opened: a proof that it, and nothing else, served."""
         found: int = self._reader.rows_read
@@ -115,10 +120,10 @@ class AheadReader:
                 "take smaller batches, more ranks or fewer steps ahead"
             ) from reason
         addresses = [(host.data_ptr(), size, 0 if there is None else there.data_ptr()) for host, there in memory]
-        self._prefetch = _C.Prefetch(reader, addresses, threads, placement.driver, memory)
+        self._prefetch = _C.Prefetch(reader, addresses, threads, placement.driver, placement.stream(), memory)
         self._placement = placement
         # Also when nobody closes the loader: at its end, or at the interpreter's.
-        self.close = weakref.finalize(self, self._prefetch.close)
+        self.close = weakref.finalize(self, _close, self._prefetch)
 
     def want(self, ranges: Iterable[range]) -> None:
         """Name the positions that will be asked for, soonest first."""
@@ -132,3 +137,8 @@ class AheadReader:
     def rows_read(self) -> int:
         """Rows read since the reader was opened."""
         return self._prefetch.rows_read
+
+
+def _close(prefetch: _C.Prefetch) -> None:
+    while not prefetch.close(WAIT):
+        pass  # back in Python, an interruption is heard

@@ -1,5 +1,6 @@
 """Where a loader's batches go: the host, a CUDA device by transfers of our own (csrc/device/), or any other device by torch's copies."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import DeviceError, UsageError
+from ..errors import DeviceError, NoKernelError, UsageError
 from ..reference.boundaries import max_seqlen
 from . import _C
 from .batch import Batch, expect_bounded, filled
@@ -28,6 +29,7 @@ class Host:
     """Batches on the CPU, in memory that is used again once nobody holds them."""
 
     driver: _C.Device | None = None
+    transfers = "none"
 
     def __init__(self) -> None:
         self._pool = _C.MemoryPool(POOLED)
@@ -36,6 +38,10 @@ class Host:
         """Return memory that rows are read into, and its like on the device where it has one: uint8 [size]."""
         return torch.empty(size, dtype=torch.uint8), None
 
+    def stream(self) -> int:
+        """Return the stream in whose order a device's memory is given out, and used."""
+        return 0
+
     def read(self, prefetch: _C.Prefetch, positions: range, seq_len: int, kinds: frozenset[str]) -> Batch:
         """Return the batch at positions of one wanted range."""
         return filled(len(positions), seq_len, kinds, self._pool, lambda memory: _take(prefetch, positions, memory))
@@ -43,6 +49,8 @@ class Host:
 
 class Copied(Host):
     """Batches on a device of torch's for which there are no transfers of our own: as on the host, then copied, 8 bytes a token."""
+
+    transfers = "torch"
 
     def __init__(self, device: torch.device) -> None:
         super().__init__()
@@ -58,6 +66,8 @@ class Copied(Host):
 class Cuda:
     """Batches on a CUDA device: rows travel there as they lie on disk, 2 or 4 bytes a token, and are widened on the caller's stream."""
 
+    transfers = "fivepoint"
+
     def __init__(self, device: torch.device) -> None:
         """Open the driver; raises DeviceError, which says why, where there is no such device."""
         self._device = device
@@ -66,7 +76,11 @@ class Cuda:
     def _open(self) -> _C.Device:
         if not torch.cuda.is_available():
             raise DeviceError(f"expected a CUDA device, found none that this torch can use ({torch.__version__}); take device='cpu'")
-        number = torch.cuda.current_device() if self._device.index is None else self._device.index
+        try:
+            number = torch.cuda.current_device() if self._device.index is None else self._device.index
+        except RuntimeError as reason:
+            said = str(reason).partition("\n")[0]
+            raise DeviceError(f"expected a CUDA device, found that torch cannot use one in this process: {said}") from reason
         if number >= torch.cuda.device_count():
             raise DeviceError(f"expected a CUDA device from 0 to {torch.cuda.device_count() - 1}, found number {number}")
         self._device = torch.device("cuda", number)
@@ -81,8 +95,13 @@ class Cuda:
 
         `positions`, `sources` and `windows` stay on the host, for logs; `max_seqlen` is known there, too.
         """
-        count = len(positions)
+        count, stream = len(positions), self.stream()
         expect_bounded(count, seq_len, kinds)
+        if self.driver.is_captured(stream):
+            raise UsageError(
+                "expected the next batch to be taken outside of a CUDA graph, found its stream being captured; "
+                "take it before, and copy it into the graph's own inputs"
+            )
         known = torch.empty((3, count), dtype=torch.int64)
         memory = _C.Memory([0, 0, *(each.data_ptr() for each in known), 0, 0, 0], bool(kinds))
         _take(prefetch, positions, memory)
@@ -97,7 +116,7 @@ class Cuda:
         wanted = [made.get(name) for name in BY_TOKEN]
         addresses = [0 if each is None else each.data_ptr() for each in (*wanted, cu_seqlens, documents)]
         runs = 0 if documents is None else len(documents)
-        prefetch.widen(positions.start, count, _C.DeviceBatch(addresses, runs), self._stream())
+        prefetch.widen(positions.start, count, _C.DeviceBatch(addresses, runs), stream)
         bounded = "cu_seqlens" in kinds
         return Batch(
             **made,
@@ -125,13 +144,17 @@ class Cuda:
     def _sent(self, block: Tensor) -> Tensor:
         return block.to(self._device, non_blocking=True)
 
-    def _stream(self) -> int:
+    def stream(self) -> int:
+        """Return the caller's current stream."""
         found: int = torch.cuda.current_stream(self._device).cuda_stream
         return found
 
 
 def placement(device: str | torch.device) -> Host | Cuda:
-    """Return where batches on a device go; raises UsageError for none of torch's, DeviceError for one that is not there."""
+    """Return where batches on a device go; raises UsageError for none of torch's, DeviceError for one that is not there.
+
+    Where no kernel is for a CUDA device, a warning says so, and torch's copies serve it.
+    """
     try:
         chosen = torch.device(device)
     except (RuntimeError, TypeError) as reason:
@@ -139,7 +162,10 @@ def placement(device: str | torch.device) -> Host | Cuda:
     if chosen.type == "cpu":
         return Host()
     if chosen.type == "cuda" and torch.version.hip is None:
-        return Cuda(chosen)
+        try:
+            return Cuda(chosen)
+        except NoKernelError as reason:
+            warnings.warn(f"{reason}; torch's copies take their place, 8 bytes a token", RuntimeWarning, stacklevel=3)
     return Copied(chosen)
 
 

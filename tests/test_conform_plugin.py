@@ -23,6 +23,7 @@ def suite(pytester):
     return lambda *words: pytester.runpytest_subprocess(*SUITE, *words)
 
 
+@pytest.mark.slow
 def test_each_check_is_a_test_named_after_its_clause(suite):
     done = suite("--loader", "reference", "--collect-only", "-q")
     listed = [line for line in done.outlines if "::" in line]
@@ -34,6 +35,7 @@ def test_the_reference_passes(suite):
     suite("--loader", "reference", "-k", "C2.1 or C2.4 or declaration").assert_outcomes(passed=3, deselected=len(CHECKS) - 2)
 
 
+@pytest.mark.slow
 def test_broken_is_a_failure_whose_message_is_the_proof(suite, pytester):
     done = suite("--loader", BROKEN, "-k", "C2.1 or C2.4")
     done.assert_outcomes(passed=1, failed=1, deselected=len(CHECKS) - 1)
@@ -43,6 +45,7 @@ def test_broken_is_a_failure_whose_message_is_the_proof(suite, pytester):
     assert [path.name for path in (pytester.path / "fivepoint-cases").rglob("*.json")] == ["C2.1-one-rank-each.json"]
 
 
+@pytest.mark.slow
 def test_refused_is_skipped_with_its_reason(suite, pytester):
     pytester.copy_example(str(Path(__file__).with_name("quiet_driver.py")))
     done = suite("--loader", "quiet_driver:QuietDriver", "-k", "C2.3 or C2.1", "-rs")
@@ -50,6 +53,7 @@ def test_refused_is_skipped_with_its_reason(suite, pytester):
     done.stdout.fnmatch_lines(["*refused: does not promise peers*"])
 
 
+@pytest.mark.slow
 def test_a_known_failure_is_expected_and_one_that_passes_is_an_error(suite, pytester):
     (pytester.path / "known").write_text("C2.1/one-rank-each as we know\nC2.4/ranks-end-together as we thought\n")
     done = suite("--loader", BROKEN, "-k", "C2.1 or C2.4", "--known-failures", "known")
@@ -80,11 +84,13 @@ def test_an_unknown_loader_is_a_usage_error(suite):
     assert "no-such-loader" in done.stderr.str()
 
 
+@pytest.mark.slow
 def test_the_mode_and_the_seed_stand_in_the_header(suite):
     done = suite("--loader", "reference", "--conform-mode", "full", "--conform-seed", "7", "-k", "declaration")
     done.stdout.fnmatch_lines(["fivepoint conformance: reference, full mode, seed 7"])
 
 
+@pytest.mark.slow
 def test_a_driver_that_declares_rubbish_fails_once(suite, pytester):
     pytester.makepyfile(
         rubbish="""
@@ -99,6 +105,7 @@ def test_a_driver_that_declares_rubbish_fails_once(suite, pytester):
     assert "the moon" in done.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_driver_at_fault_costs_one_time_limit(suite, pytester):
     pytester.makepyfile(
         silent="""
@@ -116,6 +123,7 @@ def test_a_driver_at_fault_costs_one_time_limit(suite, pytester):
     done.stdout.fnmatch_lines(["*given up: V1/steps found V2 broken*"])
 
 
+@pytest.mark.slow
 def test_a_process_is_judged_as_a_loader_is(suite):
     command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", "reference"])
     suite("--conform-process", command, "-k", "C2.4").assert_outcomes(passed=1, deselected=len(CHECKS))

@@ -29,6 +29,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "got"),
     [
@@ -120,6 +121,7 @@ def test_a_full_disk_is_not_the_loaders_fault(monkeypatch, tmp_path):
     assert done.code == OutputError.exit_code and "found a full disk" in done.out, done.out
 
 
+@pytest.mark.slow
 def test_a_program_and_its_files_are_those_of_the_current_folder(tmp_path):
     program = tmp_path / "my loader"
     program.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m fivepoint.conformance.doors.host reference\n")

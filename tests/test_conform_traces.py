@@ -85,6 +85,7 @@ def test_a_run_of_several_legs_is_held_to_one_without_a_stop(played):
     assert "C4.1/in-the-first-epoch" in broken([*whole, *played(resumed, stale)])
 
 
+@pytest.mark.slow
 def test_steps_that_a_restart_lost_are_held_to_those_that_it_served_in_their_place(played):
     """Without another run to compare with: what was lost was served twice."""
     killed = EPOCH.with_legs(Leg(2, 2, steps=2, stop=KILL, ahead=2), Leg(2, 2))
@@ -109,6 +110,7 @@ def test_what_was_not_promised_is_refused(played):
     assert found["D0.2/next-token"].reason == "the trace takes what is not promised: mixture"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_honest_traces_are_never_broken(played, seed):
     """Random data, layouts and stops, cut off at random places, with some of the promises."""

@@ -23,6 +23,7 @@ def test_the_rank_that_repeats_is_named_and_not_the_one_that_is_right():
     assert proof("c2:EveryRankReadsTheSame", "C2.2/all-of-the-step").where["rank"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loader", "check"),
     [

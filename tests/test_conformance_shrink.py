@@ -12,6 +12,7 @@ from fivepoint.conformance.suite import collected, declaration, judge
 from fivepoint.conformance.verdict import BROKEN, HOLDS, Broken, Finding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", collected(["C4.1/in-the-first-epoch", "C4.3/other-ranks", "C4.4/again-and-again"]), ids=lambda c: c.id)
 def test_a_proof_of_a_resumption_has_one_and_is_no_error(check):
     with Bench(InProcess("small:ForgetsWhereItWas")) as bench:

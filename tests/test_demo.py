@@ -85,6 +85,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["the target.'\n<|endoftext|>", "\ufffdlong the", "path to \ufffd"])
 def test_a_preview_is_found_in_its_text_also_where_a_window_cuts_it(tmp_path, text):
     script = """if True:

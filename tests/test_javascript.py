@@ -67,6 +67,7 @@ def changed(value: Any) -> Any:
     return [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_changed_result_is_reported(name: str, tmp_path: Path) -> None:
     """Every case is changed, so that none passes unseen: in one of its results, or from refused to not refused."""
@@ -92,6 +93,7 @@ def test_nothing_to_check_is_a_failure(tmp_path: Path) -> None:
     assert node("check.mjs", tmp_path).returncode == 1
 
 
+@pytest.mark.slow
 def test_values_and_properties_in_the_text() -> None:
     done = node("text.test.mjs")
     assert done.returncode == 0, done.stdout

@@ -97,6 +97,7 @@ def test_sequence_of_any_weights(weights, rule):
     assert [blend(q)[0] for q in range(count)] == first_turns(weights, rule, count)
 
 
+@pytest.mark.slow
 @pytest.mark.clause("C1.1")
 @pytest.mark.parametrize("weights", [[1, 999_999], [999_999, 1], [7, 1_048_569]])
 def test_a_weight_of_a_millionth_is_served_in_time(weights):

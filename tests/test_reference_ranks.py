@@ -177,6 +177,7 @@ for step in loader:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.clause("C3.1")
 @pytest.mark.parametrize(
     "setting",

@@ -90,6 +90,7 @@ def test_a_step_that_was_served_and_not_committed_comes_again(plan, expected):
         check_step(expected, Ranks(plan, Layout(3, 2, 1), state), 12)
 
 
+@pytest.mark.slow
 @pytest.mark.clause("C4.3")
 @pytest.mark.parametrize("dp_size", [1, 2, 3, 5, 8, 13, 64])
 def test_resume_on_another_number_of_ranks(plan, expected, dp_size):

@@ -42,6 +42,7 @@ def make_plan(length: int, windows: int) -> dict:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.clause("C5.1")
 def test_opening_five_sources_and_half_a_billion_positions():
     plan = json.dumps(make_plan(5 * 10**8, 10**8))

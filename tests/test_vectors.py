@@ -95,11 +95,13 @@ def test_the_reference_gives_the_results(of: str, case: dict[str, Any], tmp_path
     assert Reference(tmp_path).outcome(of, case) == expected, case["comment"]
 
 
+@pytest.mark.slow
 def test_the_files_are_current() -> None:
     done = vectors("--check")
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", COUNTS)
 def test_one_changed_byte_is_named_by_file_and_case(of: str, tmp_path: Path) -> None:
     case = cases(of)[COUNTS[of] // 2]

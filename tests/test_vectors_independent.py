@@ -70,6 +70,7 @@ def test_as_many_cases_are_reached_as_ever() -> None:
     assert {of: sum(reached(of, case) for case in cases(of)) for of in REACHED} == REACHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "case"), CASES)
 def test_the_slow_code_gives_the_results(of: str, case: dict[str, Any]) -> None:
     CHECKS[of](case, results(of, case))

@@ -1,6 +1,8 @@
 #include "cuda.h"
 
 #include <dlfcn.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -33,7 +35,10 @@ using CuFunction = struct CuFunctionOf*;
 using CuStream = struct CuStreamOf*;
 using CuEvent = struct CuEventOf*;
 
-constexpr CuResult kSuccess = 0;
+constexpr CuResult kSuccess = 0, kNotReady = 600;
+// No image for this GPU, or none that the driver can compile: CUDA_ERROR_INVALID_IMAGE, NO_BINARY_FOR_GPU, INVALID_PTX,
+// JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION and JIT_COMPILATION_DISABLED.
+constexpr std::array<CuResult, 6> kNoKernel{200, 209, 218, 221, 222, 223};
 constexpr unsigned kNonBlocking = 1;    // CU_STREAM_NON_BLOCKING: does not wait for the legacy default stream
 constexpr unsigned kDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 constexpr int kRelaxed = 2;             // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -56,12 +61,13 @@ constexpr unsigned kBlock = 256, kMostRows = 65'535, kPairs = 4;
   X(cuModuleGetFunction, CuResult(CuFunction*, CuModule, const char*))                                                           \
   X(cuStreamCreate, CuResult(CuStream*, unsigned))                                                                               \
   X(cuStreamDestroy_v2, CuResult(CuStream))                                                                                      \
+  X(cuStreamSynchronize, CuResult(CuStream))                                                                                     \
   X(cuStreamWaitEvent, CuResult(CuStream, CuEvent, unsigned))                                                                    \
   X(cuStreamIsCapturing, CuResult(CuStream, int*))                                                                               \
   X(cuEventCreate, CuResult(CuEvent*, unsigned))                                                                                 \
   X(cuEventDestroy_v2, CuResult(CuEvent))                                                                                        \
   X(cuEventRecord, CuResult(CuEvent, CuStream))                                                                                  \
-  X(cuEventSynchronize, CuResult(CuEvent))                                                                                       \
+  X(cuEventQuery, CuResult(CuEvent))                                                                                             \
   X(cuMemcpyHtoDAsync_v2, CuResult(std::uint64_t, const void*, std::size_t, CuStream))                                           \
   X(cuLaunchKernel, CuResult(CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CuStream, void**, void**))
 
@@ -79,7 +85,7 @@ struct Driver {
   if (!name) throw DeviceError("expected a CUDA driver with " #name ", found an older one; CUDA 11 or later has it");
     FIVEPOINT_CUDA_CALLS(FIVEPOINT_LOAD)
 #undef FIVEPOINT_LOAD
-    check(cuInit(0), "cuInit");
+    expect_opened(cuInit(0), "cuInit");
   }
 
   std::string said(CuResult code, const char* call) const {
@@ -87,6 +93,12 @@ struct Driver {
     cuGetErrorName(code, &name);
     cuGetErrorString(code, &text);
     return std::string(call) + " gave " + std::to_string(code) + " (" + (name ? name : "no known code") + "): " + (text ? text : "");
+  }
+
+  void expect_opened(CuResult code, const char* call) const {
+    if (code == kSuccess) return;
+    throw DeviceError("expected a CUDA device that the driver can open, found that " + said(code, call) +
+                      "; look at nvidia-smi, or take device='cpu'");
   }
 
   void check(CuResult code, const char* call) const {
@@ -105,8 +117,8 @@ const Driver& driver() {
 class Cuda final : public Device {
  public:
   explicit Cuda(int number) : driver_(driver()) {
-    FIVEPOINT_CHECKED(cuDeviceGet, &device_, number);
-    FIVEPOINT_CHECKED(cuDevicePrimaryCtxRetain, &context_, device_);
+    driver_.expect_opened(driver_.cuDeviceGet(&device_, number), "cuDeviceGet");
+    driver_.expect_opened(driver_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
     try {
       const Use use(*this);
       load_kernels();
@@ -135,7 +147,13 @@ class Cuda final : public Device {
 
   void wait(Stream stream, Event event) override { FIVEPOINT_CHECKED(cuStreamWaitEvent, as<CuStream>(stream), as<CuEvent>(event), 0); }
 
-  void synchronize(Event event) override { FIVEPOINT_CHECKED(cuEventSynchronize, as<CuEvent>(event)); }
+  bool is_done(Event event) override {
+    const CuResult code = driver_.cuEventQuery(as<CuEvent>(event));
+    if (code != kNotReady) driver_.check(code, "cuEventQuery");
+    return code == kSuccess;
+  }
+
+  void finish(Stream stream) noexcept override { driver_.cuStreamSynchronize(as<CuStream>(stream)); }
 
   bool is_captured(Stream stream) override {
     int status = 0;
@@ -162,31 +180,26 @@ class Cuda final : public Device {
     return reinterpret_cast<Handle>(value);
   }
 
-  void enter() override {
+  int enter() override {
     FIVEPOINT_CHECKED(cuCtxPushCurrent_v2, context_);
     // What is done here is no part of a graph that another thread may be capturing, and does not end the capture.
-    capture_mode() = kRelaxed;
-    const CuResult code = driver_.cuThreadExchangeStreamCaptureMode(&capture_mode());
+    int mode = kRelaxed;
+    const CuResult code = driver_.cuThreadExchangeStreamCaptureMode(&mode);
     if (code != kSuccess) {
       pop();
       driver_.check(code, "cuThreadExchangeStreamCaptureMode");
     }
+    return mode;
   }
 
-  void leave() noexcept override {
-    driver_.cuThreadExchangeStreamCaptureMode(&capture_mode());
+  void leave(int before) noexcept override {
+    driver_.cuThreadExchangeStreamCaptureMode(&before);
     pop();
   }
 
   void pop() const noexcept {
     CuContext popped = nullptr;
     driver_.cuCtxPopCurrent_v2(&popped);
-  }
-
-  // The mode that the calling thread had before.
-  static int& capture_mode() {
-    thread_local int mode = kRelaxed;
-    return mode;
   }
 
   void load_kernels() {
@@ -197,7 +210,11 @@ class Cuda final : public Device {
     if (code != kSuccess)
 #endif
       code = driver_.cuModuleLoadData(&module_, fivepoint_kernels_ptx);
-    if (code != kSuccess) throw DeviceError("expected kernels that the driver takes for this GPU, found that " + driver_.said(code, "cuModuleLoadData"));
+    if (code != kSuccess) {
+      const std::string what = "expected kernels that the driver takes for this GPU, found that " + driver_.said(code, "cuModuleLoadData");
+      if (std::find(kNoKernel.begin(), kNoKernel.end(), code) != kNoKernel.end()) throw NoKernelError(what);
+      throw DeviceError(what);
+    }
     FIVEPOINT_CHECKED(cuModuleGetFunction, &widen_, module_, "fivepoint_widen");
     FIVEPOINT_CHECKED(cuModuleGetFunction, &bound_, module_, "fivepoint_bound");
   }
@@ -211,17 +228,20 @@ class Cuda final : public Device {
                       const_cast<void**>(arguments.begin()), nullptr);
   }
 
-  // Also where the process, and with it the driver, is about to end: what fails then is gone anyway.
+  // Also where the process, and with it the driver, is about to end: what fails then is gone anyway. A fork has none of it.
   void release() noexcept {
-    if (driver_.cuCtxPushCurrent_v2(context_) == kSuccess) {
+    if (process_ != getpid()) return;
+    try {
+      const Use use(*this);
       if (copies_) driver_.cuStreamDestroy_v2(copies_);
       if (module_) driver_.cuModuleUnload(module_);
-      pop();
+    } catch (const DeviceError&) {
     }
     driver_.cuDevicePrimaryCtxRelease_v2(device_);
   }
 
   const Driver& driver_;
+  const pid_t process_ = getpid();
   CuDevice device_ = 0;
   CuContext context_ = nullptr;
   CuModule module_ = nullptr;

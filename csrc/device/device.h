@@ -29,13 +29,14 @@ class Device {
   // While it lives, the calling thread may use the device.
   class Use {
    public:
-    explicit Use(Device& device) : device_(device) { device_.enter(); }
-    ~Use() { device_.leave(); }
+    explicit Use(Device& device) : device_(device), before_(device.enter()) {}
+    ~Use() { device_.leave(before_); }
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
 
    private:
     Device& device_;
+    int before_;
   };
 
   virtual ~Device() = default;
@@ -56,12 +57,16 @@ class Device {
   // Whether the stream is being captured to a graph: what is done on it then happens at each replay, and not now.
   virtual bool is_captured(Stream stream) = 0;
 
-  // Waits, in the calling thread, for what was recorded last.
-  virtual void synchronize(Event event) = 0;
+  // Whether what was recorded last is done, and all before it on its stream; true where nothing was recorded. Does not wait.
+  virtual bool is_done(Event event) = 0;
+
+  // Waits for all that is on a stream, as far as the device still gets to it.
+  virtual void finish(Stream stream) noexcept = 0;
 
  private:
-  virtual void enter() = 0;
-  virtual void leave() noexcept = 0;
+  // How the calling thread used the device before, which leave() restores.
+  virtual int enter() = 0;
+  virtual void leave(int before) noexcept = 0;
 };
 
 }  // namespace fivepoint

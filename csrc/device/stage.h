@@ -7,8 +7,10 @@
 // kernels read, the consumer's stream for `copied` before they read. What the kernels write belongs to the consumer's stream alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "device.h"
@@ -25,33 +27,53 @@ struct DeviceBatch {
 
 class Stage {
  public:
-  // A slot's memory on the device, and the layout of a row in it.
-  Stage(std::shared_ptr<Device> device, const std::vector<Device::Address>& slots, std::int64_t row_bytes, std::int64_t seq_len);
-  ~Stage();
+  // A slot's memory on the device, and the layout of a row in it; the memory was given out in the order of the consumer's stream, on which
+  // whoever had it before may not be done with it.
+  Stage(std::shared_ptr<Device> device, const std::vector<Device::Address>& slots, std::int64_t row_bytes, std::int64_t seq_len,
+        Device::Stream consumer);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // Waits until a slot's memory on the host may be written again; any thread, and each that writes.
-  void before_fill(std::size_t slot);
+  // Fillings of a slot are counted. Its memory on the host may be written again once the copies of the last one are done; they are recorded
+  // apart from those of the one that is under way, which may be waiting for the consumer.
+  bool is_copied(std::size_t slot, std::int64_t filling);
 
-  // Sends rows begin to begin + count of a slot that has just been filled; `first` where nothing of this filling was sent before.
-  void send(std::size_t slot, const char* memory, std::int64_t begin, std::int64_t count, bool first);
+  // Sends rows begin to begin + count of a slot; `first` where nothing of this filling was sent before. One thread at a time for a slot.
+  void send(std::size_t slot, std::int64_t filling, const char* memory, std::int64_t begin, std::int64_t count, bool first);
 
   // Widens rows that were sent, on the consumer's stream.
-  void take(std::size_t slot, std::int64_t begin, std::int64_t count, const DeviceBatch& to, Device::Stream stream);
+  void take(std::size_t slot, std::int64_t filling, std::int64_t begin, std::int64_t count, const DeviceBatch& to, Device::Stream stream);
 
-  // Waits until the device uses none of the memory any more.
-  void drain() noexcept;
+  // Whether the device uses none of the memory any more.
+  bool is_idle() noexcept;
 
  private:
+  class OwnEvent {
+   public:
+    explicit OwnEvent(std::shared_ptr<Device> device);
+    ~OwnEvent();
+    OwnEvent(OwnEvent&&) = default;
+    OwnEvent& operator=(OwnEvent&&) = delete;
+
+    operator Device::Event() const { return event_; }
+
+   private:
+    std::shared_ptr<Device> device_;
+    Device::Event event_;
+  };
+
   struct Slot {
     Device::Address memory;
-    Device::Event copied, drained;
+    std::array<OwnEvent, 2> copied;  // of the fillings of even and of odd number
+    OwnEvent drained;
   };
+
+  static const OwnEvent& copied(const Slot& slot, std::int64_t filling) { return slot.copied[static_cast<std::size_t>(filling % 2)]; }
 
   std::shared_ptr<Device> device_;
   std::vector<Slot> slots_;
   std::int64_t row_bytes_, seq_len_;
+  std::mutex taking_;  // guards what is recorded as drained
 };
 
 }  // namespace fivepoint

@@ -36,6 +36,7 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_people_machines_and_mistakes(folder, command):
     asked, shown, mistake, exit_code = COMMANDS[command]
@@ -111,6 +112,7 @@ def test_json_is_ascii_whatever_the_locale(folder):
     assert done.returncode == 0 and done.stdout.isascii()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_locale_and_no_closed_stream_keeps_a_command_from_its_work(folder, command):
     asked = [sys.executable, "-m", "fivepoint.cli", *COMMANDS[command][0]]

@@ -214,12 +214,14 @@ def test_what_would_steer_a_terminal_is_escaped():
     assert plain("\x1b[31mred\x00 \udc80 ok\nü") == "\\x1b[31mred\\x00 \\udc80 ok\nü"
 
 
+@pytest.mark.slow
 def test_a_process_is_judged_as_a_driver_is():
     command = shlex.join([sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", "reference"])
     done = conform("--process", command, "--select", "C2.4")
     assert done.code == 0, done.out
 
 
+@pytest.mark.slow
 def test_ranks_can_be_processes_of_their_own():
     done = conform(BROKEN, "--select", "C2.1", "--processes")
     assert done.code == 1

@@ -104,6 +104,7 @@ WORDS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(words=WORDS, between=st.sampled_from(["", " ", "  "]), size=st.integers(4, 60))
 @pytest.mark.parametrize("name", ["byte-level", "GPT-2", "cl100k", "sentencepiece", "metaspace", "lowercase"])

@@ -50,6 +50,7 @@ def test_repetitive_documents_are_dropped_and_listed(tmp_path, tokenizer):
     assert [json.loads(one) for one in (tmp_path / "o/web/dropped.jsonl").read_text().splitlines()] == [line]
 
 
+@pytest.mark.slow
 def test_the_holdout_and_the_rest_are_all_there_is_and_share_nothing(tmp_path, tokenizer):
     written = many(200) * 2
     write_jsonl(tmp_path / "web.jsonl", written)
@@ -77,6 +78,7 @@ def test_the_holdout_is_chosen_by_content_and_seed_alone(tmp_path, tokenizer):
     assert texts(tmp_path / "out/web-holdout") == expected
 
 
+@pytest.mark.slow
 def test_neither_workers_nor_hash_seed_decide(tmp_path, tokenizer):
     write_jsonl(tmp_path / "web.jsonl", [text * (number % 50) for number, text in enumerate(many(2000))])
     (tmp_path / "long.txt").write_text("".join(many(20_000)))
@@ -99,6 +101,7 @@ def test_a_long_document_is_cut_and_put_together(tmp_path, tokenizer):
     assert texts(tmp_path / "out/long") == [text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invalid", ["replace", "skip"])
 def test_what_is_done_about_text_that_is_not_utf8_is_counted(tmp_path, tokenizer, invalid):
     (tmp_path / "in").mkdir()
@@ -111,6 +114,7 @@ def test_what_is_done_about_text_that_is_not_utf8_is_counted(tmp_path, tokenizer
         assert report["dropped"] == {"not UTF-8": 1} and texts(tmp_path / "out/web") == ["good"]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_trained_on_the_spot_is_the_same_each_time(tmp_path):
     write_jsonl(tmp_path / "web.jsonl", many(500))
     for run in ("a", "b"):
@@ -132,6 +136,7 @@ def test_a_vocabulary_smaller_than_was_asked_for_is_said(tmp_path):
     assert (report["asked"], report["vocab_size"]) == (2000, found) and found < 2000
 
 
+@pytest.mark.slow
 def test_a_trained_tokenizer_that_other_corpora_need_is_not_written_over(tmp_path):
     for name in ("a", "b"):
         write_jsonl(tmp_path / f"{name}.jsonl", many(50, name))
@@ -192,6 +197,7 @@ def test_a_finished_source_is_kept_and_a_missing_one_made(tmp_path, tokenizer):
     assert (tmp_path / "out/a/a-00000.bin").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_other_inputs_are_refused_and_with_force_written(tmp_path, tokenizer):
     write_jsonl(tmp_path / "a.jsonl", many(10))
     arguments = ["--out", tmp_path / "out", "--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl"]
@@ -225,6 +231,7 @@ def test_a_corpus_of_somebody_else_is_left_alone(tmp_path, tokenizer):
     assert tree(tmp_path / "out") == before
 
 
+@pytest.mark.slow
 def test_what_would_be_refused_after_training_is_refused_before(tmp_path, tokenizer):
     write_jsonl(tmp_path / "web.jsonl", many(30))
     arguments = ["--out", tmp_path / "out", "--source", f"web={tmp_path}/web.jsonl"]

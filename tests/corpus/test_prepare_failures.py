@@ -32,6 +32,7 @@ def test_two_at_once_in_one_folder(tmp_path, tokenizer):
     assert fivepoint("prepare", *arguments).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_leaves_nothing(tmp_path, tokenizer):
     write_jsonl(tmp_path / "a.jsonl", many(20_000))
     arguments = ["--tokenizer", tokenizer, "--source", f"a={tmp_path}/a.jsonl", "--holdout", "0.1"]
@@ -40,6 +41,7 @@ def test_a_file_size_limit_leaves_nothing(tmp_path, tokenizer):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["short documents", "one long document"])
 def test_a_full_disk_leaves_nothing(tmp_path, tokenizer, kind):
     full = tmp_path / "full"
@@ -72,6 +74,7 @@ def running(tmp_path, tokenizer):
     raise AssertionError("expected two workers at work")
 
 
+@pytest.mark.slow
 def test_a_lost_worker_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer):
     process, workers = running(tmp_path, tokenizer)
     os.kill(workers[0], signal.SIGKILL)
@@ -79,6 +82,7 @@ def test_a_lost_worker_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer):
     assert process.returncode == 7 and not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_all", [False, True], ids=["the command alone", "all its processes"])
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_an_interruption_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer, sign, to_all):
@@ -90,6 +94,7 @@ def test_an_interruption_is_one_sentence_and_leaves_nothing(tmp_path, tokenizer,
     assert not any(map(alive, workers))
 
 
+@pytest.mark.slow
 def test_workers_end_with_their_parent(tmp_path, tokenizer):
     process, workers = running(tmp_path, tokenizer)
     process.kill()

@@ -66,6 +66,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_bad_input(files, case):
     code, arguments, message = CASES[case]
@@ -92,6 +93,7 @@ TOKENIZERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TOKENIZERS)
 def test_bad_tokenizer(files, case):
     code, arguments, message = TOKENIZERS[case]
@@ -100,6 +102,7 @@ def test_bad_tokenizer(files, case):
     assert not (files / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("out", "source"), [("texts", "texts"), ("texts/out", "texts"), ("out", "out/a"), ("out", "out/a-holdout/b.txt")])
 def test_output_among_what_is_read(files, out, source):
     """The next run would read what this one wrote, or find strangers where its corpora go."""
@@ -112,6 +115,7 @@ def test_output_among_what_is_read(files, out, source):
     assert tree(files) == before
 
 
+@pytest.mark.slow
 def test_an_output_folder_that_was_there_stays(files):
     (files / "out").mkdir()
     refused(7, "prepare", "--out", files / "out", "--tokenizer", files / "t.json", "--source", f"a={files}/latin.txt")

@@ -152,6 +152,7 @@ def test_unfinished_files_and_reports_are_no_problem(corpus):
     assert list(problems(corpus)) == []
 
 
+@pytest.mark.slow
 def test_the_command_on_whole_corpora(tmp_path):
     make(tmp_path / "in/web")
     make(tmp_path / "in/code", first=40)
@@ -161,6 +162,7 @@ def test_the_command_on_whole_corpora(tmp_path):
     assert "every byte as its manifest says" in fivepoint("verify", tmp_path / "in/web").stdout
 
 
+@pytest.mark.slow
 def test_the_command_lists_every_problem_and_leaves_with_4(corpus):
     swap(corpus)
     done = fivepoint("verify", corpus, "--json")
@@ -180,6 +182,7 @@ def test_disjoint_corpora(tmp_path):
     assert done.returncode == 0 and "no document is in two" in done.stdout
 
 
+@pytest.mark.slow
 def test_files_may_lie_elsewhere_and_be_linked(corpus):
     """Stores that keep one copy of each file link to it; the hashes say which bytes it must be (F1)."""
     for name in ("web-00001.bin", "web-00001.idx.npy"):
@@ -215,16 +218,19 @@ def test_corpora_of_other_tokenizers_cannot_be_compared(tmp_path):
     assert "expected corpora of one tokenizer" in refused(4, "verify", "--disjoint", one, two)
 
 
+@pytest.mark.slow
 def test_one_corpus_cannot_be_disjoint(corpus):
     assert "at least two corpora" in refused(9, "verify", "--disjoint", corpus)
 
 
+@pytest.mark.slow
 def test_a_corpus_is_not_compared_with_itself(corpus):
     (corpus.parent / "link").symlink_to(corpus)
     for other in (corpus, corpus.parent / "link"):
         assert "which are one; take one out" in refused(9, "verify", "--disjoint", corpus, other)
 
 
+@pytest.mark.slow
 def test_a_shared_document_is_named_with_where_it_came_from(tmp_path):
     one, two = make(tmp_path / "one"), make(tmp_path / "two", first=29)
     (two / "documents.jsonl").write_text('{"from": "b.jsonl:7"}\n')
