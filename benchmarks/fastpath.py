@@ -169,7 +169,7 @@ def source_gathers(folder: Path, limits: Limits, dtype: str, rounds: int, rows: 
     shard, tokens, where = warm(folder, plan, dtype)
     native = open_reader(plan, ())
     slot = torch.zeros(rows * native.row_bytes, dtype=torch.uint8)
-    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes, 0)], 16, None, slot)
+    ahead = _C.Prefetch(native, [(slot.data_ptr(), slot.nbytes, 0)], 16, None, 0, slot)
     known = np.empty((3, rows), np.int64)
     memory = _C.Memory([0, 0, *(each.ctypes.data for each in known), 0, 0, 0], False)
     raw = np.ones((rows, SEQ_LEN + 1), dtype)
@@ -191,7 +191,7 @@ def source_gathers(folder: Path, limits: Limits, dtype: str, rounds: int, rows: 
         limits.read(shard, where[first : first + rows] * tokens.itemsize, (SEQ_LEN + 1) * tokens.itemsize, 16)
 
     found = seconds({"ours": ours, "careful numpy": careful, "16 threads of pread": bare}, rounds, 3)
-    ahead.close()
+    ahead.close(1000)
     wanted = {"uint16": 3.0, "uint32": 2.5}[dtype]
     for other in ("careful numpy", "16 threads of pread"):
         yield Row(f"{dtype} as it is, batch {rows}", other, *ratio(found, "ours", other), wanted if other == "careful numpy" else None)

@@ -75,8 +75,13 @@ class Memory:
 class Device:
     """A device and what its driver holds for a loader."""
 
+    def is_captured(self, stream: int) -> bool:
+        """Whether what is done on this stream becomes part of a graph, and happens when that is replayed."""
+
 def open_cuda(number: int) -> Device:
-    """Return the GPU of this number among those that the process sees; raises DeviceError, which says why there is none."""
+    """Return the GPU of this number among those that the process sees; raises DeviceError, which says why there is none,
+    and NoKernelError where it is there and takes none of the kernels.
+    """
 
 class DeviceBatch:
     """Where a batch goes on a device: addresses of its inputs, targets, document_ids, position_ids and loss_mask, 0 for what is not wanted;
@@ -101,8 +106,13 @@ class Prefetch:
     Raises UsageError, and from `take` CorpusError for rows that cannot be read, DeviceError for such as cannot be sent.
     """
 
-    def __init__(self, reader: Reader, slots: Sequence[tuple[int, int, int]], threads: int, device: Device | None, memory: object) -> None:
-        """Begin the threads; `memory` is what owns the slots, and is kept until they have ended."""
+    def __init__(
+        self, reader: Reader, slots: Sequence[tuple[int, int, int]], threads: int, device: Device | None, consumer: int, memory: object
+    ) -> None:
+        """Begin the threads; `memory` is what owns the slots, and is kept until nothing uses them.
+
+        A device's memory was given out in the order of the stream `consumer`.
+        """
     def want(self, ranges: Sequence[tuple[int, int]]) -> None: ...
     def take(self, first: int, count: int, memory: Memory, milliseconds: int) -> bool:
         """Fill a batch with rows of one wanted range; return false where they are not there in that time.
@@ -111,7 +121,8 @@ class Prefetch:
         """
     def widen(self, first: int, count: int, batch: DeviceBatch, stream: int) -> None:
         """Widen rows that were taken into a batch on the device, on this stream of it."""
-    def close(self) -> None: ...
+    def close(self, milliseconds: int) -> bool:
+        """End the threads; return false, to be called again, where the device still uses the memory after that time."""
     @property
     def rows_read(self) -> int:
         """Return how many rows were read since it was made."""

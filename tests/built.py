@@ -6,7 +6,7 @@ from types import ModuleType
 
 from checkout import ROOT
 
-CASES = 27
+CASES = 28
 """Test cases of csrc/tests."""
 
 

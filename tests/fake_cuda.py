@@ -45,7 +45,7 @@ class FakeCuda(placement.Cuda):
     def _sent(self, block: Tensor) -> Tensor:
         return self._known(block.clone(), driver.fake_cuda_memory)
 
-    def _stream(self) -> int:
+    def stream(self) -> int:
         self.taken += 1
         return driver.fake_cuda_stream(self.taken % self.streams)
 

@@ -41,6 +41,13 @@ def test_batches_are_those_of_the_loader(plan, boundaries, kind):
         break
 
 
+def test_what_is_logged_stays_on_the_host(plan):
+    with Loader(plan, 0, 2, 3, boundaries="loss_mask") as loader:
+        batch = glue.to_torch(next(next(loader)), "meta")
+    assert {name for name, value in vars(batch).items() if value is not None and value.is_meta} == {"inputs", "targets", "loss_mask"}
+    assert batch.positions.tolist() == [0, 1, 2]
+
+
 def test_iterating_again_goes_on_after_the_last_commit(plan):
     loader = glue.TorchLoader(Loader(plan, 0, 2, 3))
     for _ in range(2):

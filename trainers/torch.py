@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import CheckpointError
 from ..fastpath.batch import Batch as TorchBatch
+from ..fastpath.placement import ON_DEVICE
 from ..reference.batch import Batch
 from ..reference.files import write_whole
 from ..reference.guess import seems
@@ -69,9 +70,13 @@ class TorchLoader(_Wrapped):
 
 
 def to_torch(batch: Batch | TorchBatch, device: str | torch.device = "cpu") -> TorchBatch:
-    """Return the batch of either loader on `device`; on the CPU its tensors share memory with the batch's arrays, or are its tensors."""
-    given = {name: value for name, value in vars(batch).items() if value is not None and name != "max_seqlen"}
-    return TorchBatch(**{name: torch.as_tensor(value).to(device) for name, value in given.items()}, max_seqlen=batch.max_seqlen)
+    """Return the batch of either loader on `device`; on the CPU its tensors share memory with the batch's arrays, or are its tensors.
+
+    `positions`, `sources` and `windows` stay on the host: who logs them would wait for the device.
+    """
+    given = {name: torch.as_tensor(value) for name, value in vars(batch).items() if value is not None and name != "max_seqlen"}
+    there = {name: value.to(device) for name, value in given.items() if name in ON_DEVICE}
+    return TorchBatch(**(given | there), max_seqlen=batch.max_seqlen)
 
 
 def save_checkpoint(path: str | Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:

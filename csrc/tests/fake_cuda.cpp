@@ -20,8 +20,10 @@ namespace {
 using fivepoint::Device;
 using fivepoint::Simulated;
 
-constexpr int kInvalidValue = 1, kInvalidImage = 200, kInvalidContext = 201, kNoBinary = 209, kInvalidHandle = 400, kNotFound = 500;
+constexpr int kInvalidValue = 1, kInvalidImage = 200, kInvalidContext = 201, kNoBinary = 209, kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
+              kUnsupported = 900;
 constexpr std::uint64_t kKernels = 0x1000;
+constexpr int kRelaxed = 2;
 
 struct Extent {
   std::uint64_t begin, end;
@@ -37,9 +39,10 @@ struct State {
   std::vector<std::string> calls;
   std::map<std::string, int> counts;
   std::string failing;
-  int failing_from = 0, failure = 0;
-  bool capturing = false, copies = false;
-  int contexts = 0;  // retained
+  int failing_from = 0, failing_to = 0, failure = 0;
+  bool capturing = false, hanging = false;
+  int refused = 0;  // calls that would have ended a capture
+  int contexts = 0, copies = 0;  // retained, and streams
 };
 
 State& state() {
@@ -54,9 +57,14 @@ int called(const char* name, bool needs_context = true) {
   State& all = state();
   all.calls.emplace_back(name);
   const int number = ++all.counts[name];
-  if (all.failing == name && number >= all.failing_from) return all.failure;
+  if (all.failing == name && number >= all.failing_from && number < all.failing_to) return all.failure;
   if (needs_context && current == 0) return kInvalidContext;
-  while (all.device.random() % 3 == 0 && all.device.step()) {
+  // While a stream is captured, a thread that has not said otherwise may not touch the device.
+  if (needs_context && all.capturing && capture_mode != kRelaxed) {
+    ++all.refused;
+    return kUnsupported;
+  }
+  while (!all.hanging && all.device.random() % 3 == 0 && all.device.step()) {
   }
   return 0;
 }
@@ -120,14 +128,15 @@ int cuCtxPushCurrent_v2(void* context) {
 }
 
 int cuCtxPopCurrent_v2(void** context) {
-  ENTER();
+  ENTER_ANYWHERE();
+  if (!current) return kInvalidContext;
   *context = &state();
   --current;
   return 0;
 }
 
 int cuThreadExchangeStreamCaptureMode(int* mode) {
-  ENTER();
+  ENTER_ANYWHERE();
   std::swap(*mode, capture_mode);
   return 0;
 }
@@ -167,14 +176,14 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
 int cuStreamCreate(void** stream, unsigned flags) {
   ENTER();
   if (flags != 1) return kInvalidValue;  // one that waits for the legacy stream would wait for the trainer
-  state().copies = true;
+  ++state().copies;
   *stream = reinterpret_cast<void*>(Simulated::kCopies);
   return 0;
 }
 
 int cuStreamDestroy_v2(void*) {
   ENTER();
-  state().copies = false;
+  --state().copies;
   return 0;
 }
 
@@ -211,10 +220,15 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
   return 0;
 }
 
-int cuEventSynchronize(void* event) {
+int cuEventQuery(void* event) {
   ENTER();
   if (!state().events.count(reinterpret_cast<std::uint64_t>(event))) return kInvalidHandle;
-  state().device.synchronize(reinterpret_cast<Device::Event>(event));
+  return state().device.is_done(reinterpret_cast<Device::Event>(event)) ? 0 : kNotReady;
+}
+
+int cuStreamSynchronize(void* stream) {
+  ENTER();
+  state().device.finish(reinterpret_cast<Device::Stream>(stream));
   return 0;
 }
 
@@ -282,14 +296,27 @@ void fake_cuda_synchronize() {
   }
 }
 
-void fake_cuda_fail(const char* call, int from, int code) {
+// From now on so many calls of a name fail, after others that do not.
+void fake_cuda_fail(const char* call, int others, int fail, int code) {
   const std::lock_guard<std::mutex> guard(state().lock);
   state().failing = call;
-  state().failing_from = state().counts[call] + from;
+  state().failing_from = state().counts[call] + others + 1;
+  state().failing_to = state().failing_from + fail;
   state().failure = code;
 }
 
-void fake_cuda_capture(int on) { state().capturing = on != 0; }
+void fake_cuda_capture(int on) {
+  const std::lock_guard<std::mutex> guard(state().lock);
+  state().capturing = on != 0;
+}
+
+// From now on nothing that is enqueued runs.
+void fake_cuda_hang(int on) {
+  const std::lock_guard<std::mutex> guard(state().lock);
+  state().hanging = on != 0;
+}
+
+int fake_cuda_refused() { return state().refused; }
 
 // A line for each call, and for what nothing ordered.
 const char* fake_cuda_calls() {

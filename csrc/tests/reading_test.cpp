@@ -281,8 +281,8 @@ TEST_CASE("closing ends the threads while rows are being read, and what is asked
   for (int round = 0; round < 30; ++round) {
     const auto prefetch = run.prefetch(2, 200, 6);
     prefetch->want({{0, 200}, {200, 200}});
-    if (round % 2) prefetch->close();
-    prefetch->close();
+    if (round % 2) prefetch->close(0);
+    prefetch->close(0);
     CHECK_THROWS_AS(prefetch->want({{0, 1}}), MisuseError);
     CHECK_THROWS_AS(run.check_batch(*prefetch, {0, 1}), MisuseError);
   }
@@ -305,7 +305,7 @@ TEST_CASE("another thread may close what one waits for") {
     }
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  prefetch->close();
+  prefetch->close(0);
   waiting.join();
   CHECK(refused);
 }

@@ -56,9 +56,9 @@ class Simulated : public Device {
   }
 
   // Work of the consumer on a stream.
-  void enqueue(Stream stream, const void* memory, std::size_t bytes, const char* what, std::function<void()> run) {
+  void enqueue(Stream stream, const void* memory, std::size_t bytes, bool writes, const char* what, std::function<void()> run) {
     order(stream);
-    use(stream, memory, bytes, false, what);
+    use(stream, memory, bytes, writes, what);
     queues_[stream].push_back({std::move(run), 0, 0, 0});
   }
 
@@ -104,11 +104,16 @@ class Simulated : public Device {
     queues_[stream].push_back({nullptr, event, 0, recorded_[event - 1].number});
   }
 
-  void synchronize(Event event) override {
-    while (done_[event] < recorded_[event - 1].number) {
-      if (!step()) throw DeviceError("nothing can go on");
-    }
+  bool is_done(Event event) override {
+    if (done_[event] < recorded_[event - 1].number) return false;
     clocks_[thread_].join(recorded_[event - 1].clock);
+    return true;
+  }
+
+  void finish(Stream stream) noexcept override {
+    while (!queues_[stream].empty() && step()) {
+    }
+    clocks_[thread_].join(clocks_[stream]);
   }
 
   void widen(const Widen& of, Stream stream) override {
@@ -174,8 +179,8 @@ class Simulated : public Device {
     return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
   }
 
-  void enter() override {}
-  void leave() noexcept override {}
+  int enter() override { return 0; }
+  void leave(int) noexcept override {}
 
   // What is enqueued comes after all that the calling thread did, and after what the stream was given before.
   void order(Stream stream) {
