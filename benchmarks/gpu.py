@@ -43,8 +43,10 @@ def main() -> int:
     """Print every line as it comes; exit code 1 where something is broken or short, 2 where something to run it with is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=ROOT / "gpu.json", metavar="FILE", help="where the table goes")
-    parts = ", ".join(name for _, names in STAGES for name in names)
-    parser.add_argument("--only", action="append", metavar="PART", help=f"build, and run this part alone: {parts}")
+    parts = [name for _, names in STAGES for name in names]
+    parser.add_argument(
+        "--only", action="append", choices=parts, metavar="PART", help=f"build, and run this part alone: {', '.join(parts)}"
+    )
     parser.add_argument("--part", help=argparse.SUPPRESS)  # what a process of its own does
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)  # what sanitizers watch
     parser.add_argument("--device", default="cuda", help=argparse.SUPPRESS)
