@@ -13,7 +13,7 @@ MODE ?= quick
 # what `make fuzz` runs, every target where none is named, and for how long
 TARGET ?=
 SECONDS ?= 60
-# what `make gpu-check` runs: the environment of `make setup`, or a Python that has torch for the GPU, numpy, typer, rich, fastjsonschema, pybind11 and ninja
+# what `make gpu-check` runs: the environment of `make setup`, or a Python with torch for the GPU and the rest that docs/gpu.md lists
 GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
 help: ## list the targets ## make
@@ -51,9 +51,8 @@ bench: .venv/native ## the native loader beside numpy, torch and the machine, as
 bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, and fail where one fell by more than noise ## make bench-gate
 	.venv/bin/python benchmarks/gate.py $(ARGS)
 
-gpu-check: .path/fivepoint ## the loader on a CUDA device: contract, sanitizers, speed; says so where there is none ## make gpu-check GPU_PYTHON=python3
-	$(GPU_PYTHON) setup.py --quiet build_ext --inplace
-	PYTHONPATH=.path $(GPU_PYTHON) benchmarks/gpu.py $(ARGS)
+gpu-check: .path/fivepoint ## build, contract, sanitizers and speed on a CUDA device; says so where there is none ## make gpu-check GPU_PYTHON=python3
+	$(GPU_PYTHON) benchmarks/gpu.py $(ARGS)
 
 lint: .venv/native | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check

@@ -28,23 +28,20 @@ from typing import Any, BinaryIO
 import numpy as np
 import torch
 from plot import draw
+from random_ids import SEQ_LEN, plan_of, write_corpus
 from rich.console import Console
 from rich.table import Table
 from torch.utils.data import DataLoader, Dataset
 
 from fivepoint.audit.interleaved import ratio, seconds
 from fivepoint.audit.supply import forget, from_disk
-from fivepoint.corpus.write import CorpusWriter
 from fivepoint.fastpath import _C, Loader
 from fivepoint.fastpath.native import reader as open_reader
 from fivepoint.fastpath.native import resolver as open_resolver
 from fivepoint.reference.batch import BatchReader
 from fivepoint.reference.checkpoint import make
-from fivepoint.reference.manifest import Manifest, Tokenizer
 from fivepoint.reference.plan import Plan
 
-SEQ_LEN = 4096
-VOCABULARY = 50_000
 DTYPES = ("uint16", "uint32")
 
 
@@ -58,34 +55,6 @@ class Row:
     spread: float
     wanted: float | None = None
     note: str = ""
-
-
-def write_corpus(folder: Path, name: str, dtype: str, tokens: int) -> None:
-    """Write a corpus of random ids, documents of lognormal length."""
-    choose = np.random.default_rng(list(name.encode()))
-    with CorpusWriter(folder / name, name, VOCABULARY, Tokenizer("random ids", "0" * 64), dtype=dtype) as writer:
-        left = tokens
-        while left:
-            length = min(left, int(choose.lognormal(7, 1)) + 1)
-            writer.add(choose.integers(0, VOCABULARY, length))
-            left -= length
-        writer.finish()
-
-
-def plan_of(folder: Path, names: list[str], samples: int, weights: dict[str, int] | None = None) -> Plan:
-    """Return a plan over corpora in `folder`, a source each."""
-    sources = []
-    for name in sorted(names):
-        manifest = Manifest.load(folder / name)
-        corpus = {"name": name, "manifest": manifest.manifest_hash, "content": manifest.content_hash, "tokens": manifest.tokens}
-        sources.append({"name": name, "corpora": [corpus], "documents": "stored", "windows": "permuted"})
-    phase = {"length": samples, "grid": SEQ_LEN, "seq_len": SEQ_LEN, "rule": "earliest-deadline"}
-    signed = {"repeats_signed_off": "a benchmark", "repeats_in_step_signed_off": "a benchmark"}
-    value = {"format": "fivepoint-plan", "version": 1, "seed": 1, "sources": sources, "skips": []}
-    phases = [phase | {"weights": weights or dict.fromkeys(names, 1)}]
-    return Plan.from_json(
-        value | {"phases": phases, "paths": {name: [str(folder / name)] for name in names}, "budgets": dict.fromkeys(names, signed)}
-    )
 
 
 class Destination:

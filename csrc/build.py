@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -15,7 +16,9 @@ HERE = Path(__file__).resolve().parent
 PTX = HERE / "device" / "kernels.ptx"
 """What the driver compiles for its GPU; `make kernels` makes it of kernels.cu."""
 GPUS = [80, 90, 100, 120]
-"""Kinds of GPU (compute capability times ten) that machine code is built for where nvcc is found."""
+"""Kinds of GPU (compute capability times ten) that machine code is built for where an nvcc is found that makes it."""
+FATBIN = "kernels.fatbin"
+"""That machine code, beside the objects, where ninja runs."""
 FLAGS = ["-std=c++17", "-O3", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-pthread"]
 
 
@@ -28,16 +31,24 @@ class BuildNative(build_ext):
         folder = Path(self.build_temp).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
-        (folder / "build.ninja").write_text(
-            recipe(
+
+        def write(**kernels):
+            text = recipe(
                 sorted(extension.sources),
                 target,
                 [*extension.extra_compile_args, *shlex.split(os.environ.get("CXXFLAGS", ""))],
                 [*extension.extra_link_args, *shlex.split(os.environ.get("LDFLAGS", ""))],
                 compiler=os.environ.get("CXX"),
-                nvcc=nvcc(),
+                **kernels,
             )
-        )
+            (folder / "build.ninja").write_text(text)
+
+        found = nvcc()
+        gpus = _kinds(found) if found else []
+        write(nvcc=found, gpus=gpus)
+        if gpus and (reason := _refused([_ninja(), "--quiet", "-C", folder, FATBIN])):
+            _say(f"the kernels are built as PTX alone, which the driver compiles: {found} made no machine code of them ({reason})")
+            write()
         subprocess.run([_ninja(), "--quiet", "-C", folder], check=True)
 
 
@@ -87,11 +98,48 @@ def _built(target, sources, *flags, **how):
 
 
 def nvcc():
-    """Return CUDA's compiler, that of CUDA_HOME or the first on PATH, or None; with FIVEPOINT_NVCC=none there is none."""
+    """Return CUDA's compiler, that of CUDA_HOME, the first on PATH or the system's, or None; with FIVEPOINT_NVCC=none there is none."""
     if os.environ.get("FIVEPOINT_NVCC") == "none":
         return None
     home = os.environ.get("CUDA_HOME")
-    return shutil.which("nvcc", path=str(Path(home) / "bin")) if home else shutil.which("nvcc")
+    places = [str(Path(home) / "bin")] if home else []
+    return next(filter(None, (shutil.which("nvcc", path=place) for place in [*places, None, "/usr/local/cuda/bin"])), None)
+
+
+def _kinds(nvcc):
+    """Return those of GPUS that nvcc makes machine code for, and say which others it does not."""
+    try:
+        done = subprocess.run([nvcc, "--list-gpu-code"], capture_output=True, text=True)
+    except OSError as reason:
+        done = subprocess.CompletedProcess([], 1, "", str(reason))
+    listed = set(done.stdout.split()) if done.returncode == 0 else set()
+    found = [gpu for gpu in GPUS if f"sm_{gpu}" in listed]
+    if not found:
+        why = f" ({_last(done.stdout + done.stderr)})" if done.returncode else ""
+        _say(f"the kernels are built as PTX alone, which the driver compiles: {nvcc} knows no GPU of {_capabilities(GPUS)}{why}")
+    elif left := [gpu for gpu in GPUS if gpu not in found]:
+        _say(f"the kernels are built for GPUs of {_capabilities(found)}, and as PTX for others: {nvcc} knows none of {_capabilities(left)}")
+    return found
+
+
+def _refused(command):
+    """Return why a command failed, or None."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    return _last(done.stdout + done.stderr) if done.returncode else None
+
+
+def _last(text):
+    """Return the line of a compiler's output that says what is wrong: the first with an error, or the last."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("FAILED:", "ninja:"))]
+    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it said nothing")
+
+
+def _capabilities(gpus):
+    return ", ".join(f"{gpu // 10}.{gpu % 10}" for gpu in gpus)
+
+
+def _say(line):
+    print(f"fivepoint: {line}", file=sys.stderr, flush=True)
 
 
 def ptx(folder):
@@ -111,8 +159,8 @@ def ptx(folder):
     return text
 
 
-def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None, nvcc=None):
-    """Return the text of a build.ninja that makes the module `target`, or a program; with nvcc it holds machine code for GPUS."""
+def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compiler=None, nvcc=None, gpus=()):
+    """Return the text of a build.ninja that makes the module `target`, or a program; by nvcc it holds machine code for `gpus`."""
     compiler = compiler or sysconfig.get_config_var("CXX") or "c++"
     headers = [pybind11.get_include(), sysconfig.get_path("include")]
     flags = [*FLAGS, *(f"-isystem{header}" for header in headers), *compile_flags]
@@ -125,13 +173,13 @@ def recipe(sources, target, compile_flags=(), link_flags=(), shared=True, compil
         f"  command = ${{compiler}} {'-shared ' if shared else ''}-pthread $in {_joined(link_flags)} -ldl -o $out",
     ]
     embedded = {"FIVEPOINT_PTX": PTX}
-    if nvcc:
-        embedded["FIVEPOINT_FATBIN"] = image = "kernels.fatbin"  # beside the objects, where ninja runs
-        kinds = [f"-gencode=arch=compute_{gpu},code=sm_{gpu}" for gpu in GPUS]
+    if gpus:
+        embedded["FIVEPOINT_FATBIN"] = FATBIN
+        kinds = [f"-gencode=arch=compute_{gpu},code=sm_{gpu}" for gpu in gpus]
         lines += [
             "rule kernels",
             f"  command = {_joined([nvcc, '-std=c++17', '-O3', '--threads', 2, '-fatbin', *kinds])} $in -o $out",
-            f"build {_escaped(image)}: kernels {_escaped(PTX.with_suffix('.cu'))} | {_escaped(PTX.with_name('bodies.h'))}",
+            f"build {_escaped(FATBIN)}: kernels {_escaped(PTX.with_suffix('.cu'))} | {_escaped(PTX.with_name('bodies.h'))}",
         ]
     objects = []
     for source in sources:

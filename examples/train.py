@@ -138,6 +138,8 @@ def on_all_ranks(work: Callable[[], Result], rank: int, dp_size: int) -> Result:
 def train(options: argparse.Namespace, rank: int, dp_size: int) -> None:
     """Train from the newest checkpoint, or from the beginning, to the end of the plan or to `--stop-at`."""
     device = torch.device("cuda", rank % torch.cuda.device_count()) if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # or each rank would also hold a context, for its pinned memory, on the first device
     plan, vocabulary, tensors, state = on_all_ranks(lambda: opened(options, rank, dp_size), rank, dp_size)
     trainer = Trainer(build(Config(vocabulary, plan.phases[0].seq_len), plan.seed % 2**63).to(device), options.peak_rate)
     if tensors:
