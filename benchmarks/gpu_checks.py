@@ -37,7 +37,8 @@ def build(folder: Path) -> Iterator[Row]:
 
 def size_of(root: Path) -> int:
     """Return the bytes of the files that git tracks, or of all but hidden ones where it does not say, and of what was built of them."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True) if (root / ".git").exists() else None
+    asked = (root / ".git").exists() and shutil.which("git")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True) if asked else None
     if listed and listed.returncode == 0:
         files = {root / name for name in listed.stdout.split("\0") if name}
     else:
@@ -64,13 +65,19 @@ def sanitizers(folder: Path) -> Iterator[Row]:
             yield Row(f"compute-sanitizer {tool}", "not run", "clean", note="it was not found on PATH or in /usr/local/cuda/bin")
         return
     for tool, note in TOOLS.items():
-        yield verdict(f"compute-sanitizer {tool}", ran(watched(program, tool), UNCACHED), "clean", note)
+        done = ran(watched(program, tool), UNCACHED)
+        if UNSUPPORTED in done.stdout + done.stderr:
+            yield Row(f"compute-sanitizer {tool}", "not run", "clean", note=f"it says {UNSUPPORTED!r}: it cannot watch this device here")
+            continue
+        yield verdict(f"compute-sanitizer {tool}", done, "clean", note)
     done = ran([*watched(program, "memcheck"), "--planted"], UNCACHED)
     seen = done.returncode == 9 and "Invalid __global__ write" in done.stdout + done.stderr
     what = "compute-sanitizer memcheck, of a planted write past an end"
     yield Row(what, "reported" if seen else "missed", "reported", said="" if seen else said_of(done))
 
 
+UNSUPPORTED = "Device not supported"
+"""What the sanitizer says where something between it and the device keeps it from watching, as some virtual machines do."""
 UNCACHED = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 """Each tensor is an allocation of the driver's, of just its size; of torch's large blocks the sanitizer would not see the tensors' ends."""
 

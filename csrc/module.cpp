@@ -191,9 +191,18 @@ void translate(std::exception_ptr thrown) {
   }
 }
 
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
 // Holds an object, and lets it go in whatever thread.
 std::shared_ptr<void> held(const py::object& object) {
   return {new py::object(object), [](void* memory) {
+            if (is_finalizing()) return;  // all of it goes with the process
             const py::gil_scoped_acquire gil;
             delete static_cast<py::object*>(memory);
           }};
@@ -275,7 +284,7 @@ PYBIND11_MODULE(_C, m) {
       .def("read", &read_positions, py::arg("positions"), py::arg("memory"))
       .def("read_places", &read_places, py::arg("places"), py::arg("memory"));
 
-  py::class_<Device, std::shared_ptr<Device>>(m, "Device")
+  py::class_<Device, std::shared_ptr<Device>>(m, "Device", py::release_gil_before_calling_cpp_dtor())
       .def(
           "is_captured",
           [](Device& self, Device::Stream stream) {

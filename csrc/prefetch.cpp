@@ -21,10 +21,10 @@ constexpr double kChunkSeconds = 100e-6, kLeastSeconds = 1e-9, kAverageOver = 8;
 // To sleep and be woken takes longer than to read a row that the system has in memory: so long one looks out before sleeping.
 constexpr std::chrono::microseconds kSpin{50};
 
-// Between looks at whether a device is done: it is steps ahead of what is waited for, and a thread that spins would cost a core.
-constexpr std::chrono::microseconds kLook{100};
+// Between looks at whether a device is done, at first and at most: what is waited for is steps ahead, and each look costs calls of its driver.
+constexpr std::chrono::microseconds kSoonest{50}, kLatest{1000};
 
-// How long a device is waited for that nobody closed; what it still uses then is never given back.
+// How long a device is waited for when all is to go; what it still uses then is never given back.
 constexpr int kLastMilliseconds = 10'000;
 
 }  // namespace
@@ -40,8 +40,10 @@ struct Prefetch::State {
   std::mutex lock;  // guards all below; reads and widening run outside it
   std::condition_variable work, rows;  // something to read; something there, or a slot out of use
   Slots slots;
-  std::atomic<bool> closed{false};  // written under the lock, looked at without
+  bool closed = false;
   bool spinning = false;  // a thread is about to see what is new, and need not be woken
+  bool looking = false;   // a thread looks at whether the device is done
+  bool lost = false;      // the device failed: nobody knows what it still uses
   double row_seconds = 1e-3;  // what reading a row takes, lately
   std::atomic<std::uint64_t> news{0};  // counts what came to be wanted or there; written under the lock, looked at without
 
@@ -103,11 +105,12 @@ Prefetch::Prefetch(std::shared_ptr<const Reader> reader, const std::vector<SlotM
 
 Prefetch::~Prefetch() {
   // A fork has no threads, and locks as they stood: nothing here may be touched, or ended, again.
-  if (state_->process != getpid() || !close(kLastMilliseconds)) (void)state_.release();
+  if (state_->process != getpid() || !close(kLastMilliseconds) || state_->lost) (void)state_.release();
 }
 
 bool Prefetch::close(int milliseconds) {
   if (state_->process != getpid()) return true;
+  const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
   {
     const std::lock_guard<std::mutex> guard(state_->lock);
     state_->closed = true;
@@ -116,21 +119,23 @@ bool Prefetch::close(int milliseconds) {
   }
   state_->work.notify_all();
   state_->rows.notify_all();
-  {
-    const std::lock_guard<std::mutex> alone(state_->ending);
-    for (std::thread& thread : state_->threads) thread.join();
-    state_->threads.clear();
-  }
+  const std::lock_guard<std::mutex> alone(state_->ending);
+  for (std::thread& thread : state_->threads) thread.join();
+  state_->threads.clear();
   // Another thread of the consumer may read what it waits for, or take it.
-  {
-    std::unique_lock<std::mutex> guard(state_->lock);
-    state_->rows.wait(guard, [&] { return !state_->slots.busy(); });
-  }
+  std::unique_lock<std::mutex> guard(state_->lock);
+  if (!state_->rows.wait_until(guard, until, [&] { return !state_->slots.busy(); })) return false;
   Stage* const device = state_->slots.device();
-  const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
-  while (device && !device->is_idle()) {
-    if (Clock::now() >= until) return false;
-    std::this_thread::sleep_for(kLook);
+  if (!device || state_->lost) return true;
+  guard.unlock();
+  try {
+    for (auto pause = kSoonest; !device->is_idle(); pause = std::min(2 * pause, kLatest)) {
+      if (Clock::now() >= until) return false;
+      std::this_thread::sleep_for(pause);
+    }
+  } catch (const DeviceError&) {
+    guard.lock();
+    state_->lost = true;
   }
   return true;
 }
@@ -156,15 +161,21 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   }
   ++state.news;
   // One is woken, and wakes the next where there is more to do than it takes.
-  if (state.slots.open()) state.wake_a_thread();
+  if (state.slots.open() || state.slots.held_up()) state.wake_a_thread();
 }
 
 void Prefetch::work(State& state) {
   Resolver::Scratch scratch;
+  auto pause = kSoonest;
   std::unique_lock<std::mutex> guard(state.lock);
   while (!state.closed) {
     if (Slots::Slot* slot = state.slots.open()) {
       read_on(state, guard, *slot, scratch);
+      pause = kSoonest;
+      continue;
+    }
+    if (Slots::Slot* slot = state.looking ? nullptr : state.slots.held_up()) {
+      look(state, guard, *slot, pause);
       continue;
     }
     if (!state.spinning) {
@@ -173,7 +184,7 @@ void Prefetch::work(State& state) {
       state.spinning = false;
       if (news) continue;
     }
-    state.work.wait(guard, [&] { return state.closed || state.slots.open(); });
+    state.work.wait(guard, [&] { return state.closed || state.slots.open() || (!state.looking && state.slots.held_up()); });
   }
 }
 
@@ -181,16 +192,11 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   // A disk wants many requests at once; what the system has in memory is sooner read by one thread than by several that are woken.
   const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / std::max(state.row_seconds, kLeastSeconds)));
   const Slots::Claim claim = state.slots.claim(slot, most);
-  if (state.slots.open()) state.wake_a_thread();
+  if (state.slots.open() || state.slots.held_up()) state.wake_a_thread();
   guard.unlock();
-  auto begun = Clock::now();
+  const auto begun = Clock::now();
   std::exception_ptr error;
   try {
-    while (!state.slots.may_fill(claim)) {
-      if (state.closed) throw MisuseError("expected rows to be read before the loader is closed");
-      std::this_thread::sleep_for(kLook);
-    }
-    begun = Clock::now();
     state.reader->read(slot.range.first + claim.begin, claim.end - claim.begin, slot.rows, claim.begin, scratch);
   } catch (const std::exception&) {
     error = std::current_exception();
@@ -202,6 +208,28 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   ++state.news;
   state.rows.notify_all();
   send_on(state, guard, slot);
+}
+
+// Looks, for all threads, whether the device is done with a slot that is to be filled.
+void Prefetch::look(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, std::chrono::microseconds& pause) {
+  state.looking = true;
+  guard.unlock();
+  bool done = false;
+  std::exception_ptr error;
+  try {
+    done = state.slots.is_copied(slot);
+    if (!done) std::this_thread::sleep_for(pause);
+    pause = done ? kSoonest : std::min(2 * pause, kLatest);
+  } catch (const std::exception&) {
+    error = std::current_exception();
+  }
+  guard.lock();
+  state.looking = false;
+  if (done) state.slots.copied(slot);
+  if (error) state.slots.failed(slot, std::move(error));
+  if (!done && !error) return;
+  ++state.news;
+  state.rows.notify_all();
 }
 
 // What other threads bring meanwhile goes in one piece.
@@ -235,8 +263,12 @@ bool Prefetch::take(Range rows, const BatchMemory& batch, int milliseconds) {
       // What failed before anybody asked for it may be well by now.
       if (state.slots.begin_again(slot)) {
         asked = true;
+        ++state.news;
+        state.wake_a_thread();
+      } else if (Clock::now() >= until) {
+        return false;
       } else {
-        state.rows.wait(guard);
+        state.rows.wait_until(guard, until);
       }
       continue;
     }
@@ -248,7 +280,7 @@ bool Prefetch::take(Range rows, const BatchMemory& batch, int milliseconds) {
     }
     if (Clock::now() >= until) return false;
     // Not what comes behind these rows: it could keep them waiting.
-    if (slot.unclaimed() && slot.range.first + slot.claimed < rows.first + rows.count && state.slots.may_fill(slot)) {
+    if (slot.may_be_claimed() && slot.range.first + slot.claimed < rows.first + rows.count) {
       read_on(state, guard, slot, scratch);
     } else if (!state.spin(guard)) {
       state.rows.wait_until(guard, until);
@@ -264,9 +296,8 @@ void Prefetch::take(Range rows, const DeviceBatch& batch, Device::Stream stream)
   Slots::Slot& slot = state.slots.with(rows);
   Stage* const device = state.slots.device();
   if (!device || !state.slots.ready(slot, rows)) throw MisuseError("expected rows that were taken, of a loader on a device");
-  const std::int64_t filling = slot.filling;
   const State::Using use(state, guard, slot);
-  device->take(slot.number, filling, rows.first - slot.range.first, rows.count, batch, stream);
+  device->take(slot.number, rows.first - slot.range.first, rows.count, batch, stream);
 }
 
 std::int64_t Prefetch::rows_read() const {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -34,8 +35,8 @@ class Prefetch {
   // Widens rows that were taken on the device, on the consumer's stream.
   void take(Range rows, const DeviceBatch& batch, Device::Stream stream);
 
-  // Ends the threads; what is asked afterwards throws MisuseError. False, to be called again, where the device still uses the memory after
-  // that time: it may be waiting for work of the consumer that never ends.
+  // Ends the threads, once what they read is there; what is asked afterwards throws MisuseError. False, to be called again, where after that
+  // time another thread is still taking a batch, or the device still uses the memory: it may wait for work of the consumer that never ends.
   bool close(int milliseconds);
 
   std::int64_t rows_read() const;
@@ -46,6 +47,7 @@ class Prefetch {
   static void work(State& state);
   static void read_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, Resolver::Scratch& scratch);
   static void send_on(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot);
+  static void look(State& state, std::unique_lock<std::mutex>& guard, Slots::Slot& slot, std::chrono::microseconds& pause);
   void expect_usable() const;
   void expect_open() const;
 

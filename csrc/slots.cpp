@@ -60,13 +60,20 @@ void Slots::begin(Slot& slot, Range range) {
   const auto rows = static_cast<std::size_t>(range.count);
   slot.range = range;
   slot.claimed = slot.sent = 0;
+  slot.copying = slot.copying || slot.tried;
+  slot.tried = false;
   slot.there.assign(rows, 0);
   slot.rows.resize(rows, with_documents_);
   slot.error = nullptr;
 }
 
 Slots::Slot* Slots::open() const {
-  const auto found = std::find_if(wanted_.begin(), wanted_.end(), [](const Slot* slot) { return slot->unclaimed(); });
+  const auto found = std::find_if(wanted_.begin(), wanted_.end(), [](const Slot* slot) { return slot->may_be_claimed(); });
+  return found == wanted_.end() ? nullptr : *found;
+}
+
+Slots::Slot* Slots::held_up() const {
+  const auto found = std::find_if(wanted_.begin(), wanted_.end(), [](const Slot* slot) { return slot->unclaimed() && slot->copying; });
   return found == wanted_.end() ? nullptr : *found;
 }
 
@@ -74,50 +81,40 @@ Slots::Claim Slots::claim(Slot& slot, std::int64_t most) {
   const std::int64_t begin = slot.claimed;
   slot.claimed = std::min(slot.range.count, begin + most);
   ++slot.in_use;
-  return {&slot, begin, slot.claimed, awaited(slot)};
+  return {&slot, begin, slot.claimed};
 }
 
-// The filling whose copies are to be done before rows are written to a slot. Once one was sent, whoever wrote it had waited.
-std::int64_t Slots::awaited(const Slot& slot) const { return !device_ || slot.sending || slot.sent ? -1 : slot.filling; }
-
-bool Slots::may_fill(const Claim& claim) const { return claim.after < 0 || device_->is_copied(claim.slot->number, claim.after); }
-
-bool Slots::may_fill(const Slot& slot) const { return awaited(slot) < 0 || device_->is_copied(slot.number, slot.filling); }
+void Slots::failed(Slot& slot, std::exception_ptr error) {
+  if (!slot.error) slot.error = std::move(error);
+}
 
 void Slots::done(const Claim& claim, std::exception_ptr error) {
   Slot& slot = *claim.slot;
   --slot.in_use;
-  if (error) {
-    if (!slot.error) slot.error = std::move(error);
-    return;
-  }
+  if (error) return failed(slot, std::move(error));
   std::fill(slot.there.begin() + claim.begin, slot.there.begin() + claim.end, 1);
   rows_read_ += claim.end - claim.begin;
 }
 
 std::optional<Slots::Piece> Slots::next_piece(Slot& slot) {
-  if (!device_ || slot.sending || slot.error) return std::nullopt;
+  if (!device_ || slot.sending || slot.error || std::find(wanted_.begin(), wanted_.end(), &slot) == wanted_.end()) return std::nullopt;
   const auto end = std::find(slot.there.begin() + slot.sent, slot.there.end(), 0) - slot.there.begin();
   if (end == slot.sent) return std::nullopt;
-  if (slot.sent == 0) ++slot.filling;
-  slot.sending = true;
+  slot.sending = slot.tried = true;
   ++slot.in_use;
-  return Piece{&slot, slot.sent, end, slot.filling};
+  return Piece{&slot, slot.sent, end};
 }
 
 void Slots::send(const Piece& piece) const {
-  device_->send(piece.slot->number, piece.filling, piece.slot->rows.data, piece.begin, piece.end - piece.begin, piece.begin == 0);
+  device_->send(piece.slot->number, piece.slot->rows.data, piece.begin, piece.end - piece.begin, piece.begin == 0);
 }
 
 void Slots::sent(const Piece& piece, std::exception_ptr error) {
   Slot& slot = *piece.slot;
   slot.sending = false;
   --slot.in_use;
-  if (!error) {
-    slot.sent = piece.end;
-  } else if (!slot.error) {
-    slot.error = std::move(error);
-  }
+  if (error) return failed(slot, std::move(error));
+  slot.sent = piece.end;
 }
 
 Slots::Slot& Slots::with(Range rows) const {

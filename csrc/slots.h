@@ -1,7 +1,7 @@
 // The life of the slots that steps are read into, without the threads, the lock and the clock, which Prefetch has.
 //
 // A slot is free, then filling (wanted, its rows being read), then there row by row, with a device also sent to it, and free again when it is
-// no longer wanted.
+// no longer wanted; with a device it is filled again once all was copied that was sent of it.
 #pragma once
 
 #include <cstdint>
@@ -33,25 +33,26 @@ class Slots {
     Rows rows;
     Range range{0, 0};
     std::int64_t claimed = 0, sent = 0;
-    bool sending = false;
-    std::int64_t filling = 0;  // counts those of which rows were sent
-    std::int64_t in_use = 0;   // by whoever reads into it, sends it, or takes from it
+    bool sending = false, tried = false;  // some of it is being sent; or was, or could not be
+    bool copying = false;                  // what was sent of an earlier filling may still be read by the device
+    std::int64_t in_use = 0;               // by whoever reads into it, sends it, or takes from it
     std::vector<char> there;  // by row
     std::exception_ptr error;
 
     bool unclaimed() const { return claimed < range.count && !error; }
+    bool may_be_claimed() const { return unclaimed() && !copying; }
   };
 
-  // Rows of a slot that somebody reads, once the copies of an earlier filling are done; `after` is -1 where they are.
+  // Rows of a slot that somebody reads.
   struct Claim {
     Slot* slot;
-    std::int64_t begin, end, after = -1;
+    std::int64_t begin, end;
   };
 
   // Rows of a slot that somebody sends.
   struct Piece {
     Slot* slot;
-    std::int64_t begin, end, filling;
+    std::int64_t begin, end;
   };
 
   // Rows of `row_bytes`; `device` is null where rows stay on the host.
@@ -62,19 +63,21 @@ class Slots {
   bool want(const std::vector<Range>& ranges);
   void want_nothing() { wanted_.clear(); }
 
-  // The soonest slot with rows that nobody has begun to read, or null.
+  // The soonest slot with rows that nobody has begun to read, or null; and the soonest that is not filled because the device still copies it.
   Slot* open() const;
+  Slot* held_up() const;
+
+  // Whether a slot's copies are done, asked without the lock; and what then becomes of it, with the lock.
+  bool is_copied(const Slot& slot) const { return device_->is_copied(slot.number); }
+  void copied(Slot& slot) { slot.copying = false; }
+  void failed(Slot& slot, std::exception_ptr error);
 
   Claim claim(Slot& slot, std::int64_t most);
-
-  // Whether the memory of a claim, or of a slot's next one, may be written; without the lock and with it.
-  bool may_fill(const Claim& claim) const;
-  bool may_fill(const Slot& slot) const;
 
   // Ends a claim: its rows are there, or cannot be read.
   void done(const Claim& claim, std::exception_ptr error);
 
-  // What is there of a slot and follows what was sent, where a device wants it and nobody is sending.
+  // What is there of a slot and follows what was sent, where it is wanted on a device and nobody is sending.
   std::optional<Piece> next_piece(Slot& slot);
 
   // Sends it, without the lock.
@@ -98,7 +101,6 @@ class Slots {
 
  private:
   void begin(Slot& slot, Range range);
-  std::int64_t awaited(const Slot& slot) const;
 
   std::vector<Slot> slots_;
   std::vector<Slot*> wanted_;  // soonest first

@@ -122,7 +122,7 @@ class Prefetch:
     def widen(self, first: int, count: int, batch: DeviceBatch, stream: int) -> None:
         """Widen rows that were taken into a batch on the device, on this stream of it."""
     def close(self, milliseconds: int) -> bool:
-        """End the threads; return false, to be called again, where the device still uses the memory after that time."""
+        """End the threads once what they read is there; return false, to be called again, where memory is still in use after that time."""
     @property
     def rows_read(self) -> int:
         """Return how many rows were read since it was made."""

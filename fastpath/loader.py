@@ -122,8 +122,14 @@ class AheadReader:
         addresses = [(host.data_ptr(), size, 0 if there is None else there.data_ptr()) for host, there in memory]
         self._prefetch = _C.Prefetch(reader, addresses, threads, placement.driver, placement.stream(), memory)
         self._placement = placement
-        # Also when nobody closes the loader: at its end, or at the interpreter's.
-        self.close = weakref.finalize(self, _close, self._prefetch)
+        # When nobody closes the loader its threads end with it, or with the interpreter; a device is not waited for here.
+        self._end = weakref.finalize(self, self._prefetch.close, 0)
+
+    def close(self) -> None:
+        """End the threads, and wait until the device uses none of the memory any more."""
+        self._end()
+        while not self._prefetch.close(WAIT):
+            pass  # back in Python, an interruption is heard
 
     def want(self, ranges: Iterable[range]) -> None:
         """Name the positions that will be asked for, soonest first."""
@@ -137,8 +143,3 @@ class AheadReader:
     def rows_read(self) -> int:
         """Rows read since the reader was opened."""
         return self._prefetch.rows_read
-
-
-def _close(prefetch: _C.Prefetch) -> None:
-    while not prefetch.close(WAIT):
-        pass  # back in Python, an interruption is heard

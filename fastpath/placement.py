@@ -72,11 +72,13 @@ class Cuda:
         """Open the driver; raises DeviceError, which says why, where there is no such device."""
         self._device = device
         self.driver = self._open()
+        self._expect_uncaptured(self.stream())
 
     def _open(self) -> _C.Device:
         if not torch.cuda.is_available():
             raise DeviceError(f"expected a CUDA device, found none that this torch can use ({torch.__version__}); take device='cpu'")
         try:
+            torch.cuda.init()
             number = torch.cuda.current_device() if self._device.index is None else self._device.index
         except RuntimeError as reason:
             said = str(reason).partition("\n")[0]
@@ -95,16 +97,13 @@ class Cuda:
 
         `positions`, `sources` and `windows` stay on the host, for logs; `max_seqlen` is known there, too.
         """
-        count, stream = len(positions), self.stream()
+        count = len(positions)
         expect_bounded(count, seq_len, kinds)
-        if self.driver.is_captured(stream):
-            raise UsageError(
-                "expected the next batch to be taken outside of a CUDA graph, found its stream being captured; "
-                "take it before, and copy it into the graph's own inputs"
-            )
         known = torch.empty((3, count), dtype=torch.int64)
         memory = _C.Memory([0, 0, *(each.data_ptr() for each in known), 0, 0, 0], bool(kinds))
         _take(prefetch, positions, memory)
+        stream = self.stream()
+        self._expect_uncaptured(stream)
         made = {
             name: self._empty((count, seq_len), torch.bool if name == "loss_mask" else torch.int64)
             for name in BY_TOKEN
@@ -132,6 +131,13 @@ class Cuda:
         block.numpy()[documents.nbytes :] = bounds.view(np.uint8)
         there = self._sent(block)
         return there[: documents.nbytes].view(torch.int64), there[documents.nbytes :].view(torch.int32)
+
+    def _expect_uncaptured(self, stream: int) -> None:
+        if self.driver.is_captured(stream):
+            raise UsageError(
+                "expected a loader to be opened, and its batches taken, outside of a CUDA graph, found its stream being captured; "
+                "take the batch before, and copy it into the graph's own inputs"
+            )
 
     # All that is torch's own of a device.
 

@@ -29,9 +29,9 @@ class FakeCuda(placement.Cuda):
 
     def __init__(self, device: torch.device) -> None:
         """Open the fake driver."""
-        super().__init__(device)
         self.kept: list[Tensor] = []
         self.taken = 0
+        super().__init__(device)
 
     def _open(self) -> _C.Device:
         return _C.open_cuda(0)
@@ -70,6 +70,11 @@ def seen(batch: Batch) -> dict[str, Any]:
     """Return a batch as a trainer sees it who waits for its stream: by name, as lists."""
     driver.fake_cuda_synchronize()
     return {name: value.tolist() if isinstance(value, Tensor) else value for name, value in vars(batch).items()}
+
+
+def fail(call: str = "", others: int = 0, times: int = 1000, code: int = 700, second: str | None = None) -> None:
+    """Let calls of a name fail from now on, after others that do not; and those of a second name at once."""
+    driver.fake_cuda_fail(call.encode(), others, times, code, second and second.encode())
 
 
 def calls() -> list[str]:

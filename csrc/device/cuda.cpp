@@ -61,7 +61,6 @@ constexpr unsigned kBlock = 256, kMostRows = 65'535, kPairs = 4;
   X(cuModuleGetFunction, CuResult(CuFunction*, CuModule, const char*))                                                           \
   X(cuStreamCreate, CuResult(CuStream*, unsigned))                                                                               \
   X(cuStreamDestroy_v2, CuResult(CuStream))                                                                                      \
-  X(cuStreamSynchronize, CuResult(CuStream))                                                                                     \
   X(cuStreamWaitEvent, CuResult(CuStream, CuEvent, unsigned))                                                                    \
   X(cuStreamIsCapturing, CuResult(CuStream, int*))                                                                               \
   X(cuEventCreate, CuResult(CuEvent*, unsigned))                                                                                 \
@@ -152,8 +151,6 @@ class Cuda final : public Device {
     if (code != kNotReady) driver_.check(code, "cuEventQuery");
     return code == kSuccess;
   }
-
-  void finish(Stream stream) noexcept override { driver_.cuStreamSynchronize(as<CuStream>(stream)); }
 
   bool is_captured(Stream stream) override {
     int status = 0;

@@ -60,9 +60,6 @@ class Device {
   // Whether what was recorded last is done, and all before it on its stream; true where nothing was recorded. Does not wait.
   virtual bool is_done(Event event) = 0;
 
-  // Waits for all that is on a stream, as far as the device still gets to it.
-  virtual void finish(Stream stream) noexcept = 0;
-
  private:
   // How the calling thread used the device before, which leave() restores.
   virtual int enter() = 0;

@@ -7,10 +7,10 @@
 // kernels read, the consumer's stream for `copied` before they read. What the kernels write belongs to the consumer's stream alone.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "device.h"
@@ -34,18 +34,17 @@ class Stage {
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // Fillings of a slot are counted. Its memory on the host may be written again once the copies of the last one are done; they are recorded
-  // apart from those of the one that is under way, which may be waiting for the consumer.
-  bool is_copied(std::size_t slot, std::int64_t filling);
+  // Whether all copies of a slot are done, so that its memory on the host may be written again.
+  bool is_copied(std::size_t slot);
 
   // Sends rows begin to begin + count of a slot; `first` where nothing of this filling was sent before. One thread at a time for a slot.
-  void send(std::size_t slot, std::int64_t filling, const char* memory, std::int64_t begin, std::int64_t count, bool first);
+  void send(std::size_t slot, const char* memory, std::int64_t begin, std::int64_t count, bool first);
 
   // Widens rows that were sent, on the consumer's stream.
-  void take(std::size_t slot, std::int64_t filling, std::int64_t begin, std::int64_t count, const DeviceBatch& to, Device::Stream stream);
+  void take(std::size_t slot, std::int64_t begin, std::int64_t count, const DeviceBatch& to, Device::Stream stream);
 
   // Whether the device uses none of the memory any more.
-  bool is_idle() noexcept;
+  bool is_idle();
 
  private:
   class OwnEvent {
@@ -64,16 +63,20 @@ class Stage {
 
   struct Slot {
     Device::Address memory;
-    std::array<OwnEvent, 2> copied;  // of the fillings of even and of odd number
-    OwnEvent drained;
+    OwnEvent copied, drained;
+    // Where a call failed: work may be under way that no event stands for yet.
+    bool unrecorded = false;
+    std::optional<Device::Stream> undrained;
   };
 
-  static const OwnEvent& copied(const Slot& slot, std::int64_t filling) { return slot.copied[static_cast<std::size_t>(filling % 2)]; }
+  void record_copied(Slot& slot);
+  void record_drained(Slot& slot, Device::Stream stream);
+  void catch_up(Slot& slot);
 
   std::shared_ptr<Device> device_;
   std::vector<Slot> slots_;
   std::int64_t row_bytes_, seq_len_;
-  std::mutex taking_;  // guards what is recorded as drained
+  std::mutex draining_;  // guards what is recorded as drained
 };
 
 }  // namespace fivepoint

@@ -116,8 +116,8 @@ class Wrong : public Simulated {
 
   Wrong(std::uint64_t seed, Fault fault) : Simulated(seed), fault_(fault) {}
 
-  // Each slot has three events, two of them for its copies, in the order of the slots, whose memory ascends.
-  static bool is_copied(Event event) { return event % 3 != 0; }
+  // Events come in pairs, copied and drained, in the order of the slots, whose memory ascends.
+  static bool is_copied(Event event) { return event % 2 == 1; }
   std::size_t slot_of(Address address) const {
     return static_cast<std::size_t>(std::upper_bound(staged.begin(), staged.end(), address) - staged.begin()) - 1;
   }
@@ -126,29 +126,38 @@ class Wrong : public Simulated {
     if (fault_ == kHostDoesNotWaitForCopied && is_copied(event) && !ending) return true;
     if (fault_ == kOneFillerDoesNotWaitForCopied && is_copied(event) && thread == 2) return true;
     if (fault_ == kNothingIsDrainedAtTheEnd && ending) return true;
+    fail("query");
     return Simulated::is_done(event);
   }
+  // Calls fail now and then, before they have done anything.
+  void fail(const char* call) {
+    if (fault_ == kNone && !opening && !ending && random() % 50 == 0) throw DeviceError(call);
+  }
   void wait(Stream stream, Event event) override {
+    fail("wait");
     if (fault_ == kCopiesDoNotWaitForDrained && stream == kCopies) return;
     if (fault_ == kConsumerDoesNotWaitForCopied && stream != kCopies && is_copied(event)) return;
     if (fault_ == kAStreamForgetsTheOther && stream != kCopies && !is_copied(event)) return;
     Simulated::wait(stream, event);
   }
   void copy(Address to, const void* from, std::size_t bytes) override {
+    fail("copy");
     if (fault_ == kCopiedIsRecordedBeforeTheCopy) {
-      for (const Event event : {1, 2}) Simulated::record(3 * slot_of(to) + event, kCopies);
+      Simulated::record(2 * slot_of(to) + 1, kCopies);
     }
     Simulated::copy(to, from, bytes);
   }
   void record(Event event, Stream stream) override {
+    fail("record");
     if (fault_ == kCopiedIsRecordedBeforeTheCopy && is_copied(event)) return;
     if (fault_ == kDrainedIsRecordedBeforeTheKernel && !is_copied(event) && !opening) return;
     if (fault_ == kThePreviousOwnerIsForgotten && opening) return;
     Simulated::record(event, stream);
   }
   void widen(const Widen& of, Stream stream) override {
+    fail("widen");
     if (fault_ == kDrainedIsRecordedBeforeTheKernel) {
-      Simulated::record(3 * slot_of(of.staged) + 3, stream);
+      Simulated::record(2 * slot_of(of.staged) + 2, stream);
     }
     Simulated::widen(of, stream);
   }
@@ -212,10 +221,7 @@ class VirtualRun {
     // Whatever had been claimed ends, as threads do, and the memory goes back to whoever gave it.
     for (std::size_t who = 1; who <= kFillers; ++who) {
       device_->run_thread(who);
-      while (fillers_[who - 1].claim.slot || fillers_[who - 1].piece) {
-        fill(fillers_[who - 1]);
-        device_->step();
-      }
+      while (fillers_[who - 1].claim.slot || fillers_[who - 1].piece || fillers_[who - 1].held_up) fill(fillers_[who - 1]);
     }
     device_->run_thread(0);
     device_->take_lock();
@@ -234,26 +240,50 @@ class VirtualRun {
  private:
   struct Filler {
     Slots::Claim claim{nullptr, 0, 0};
-    std::int64_t next = -1;  // the row to write, -1 before the device was waited for
+    std::int64_t next = 0;              // the row to write
     std::optional<Slots::Piece> piece;  // that it is about to send
+    Slots::Slot* held_up = nullptr;     // that it is about to ask the device about
   };
+
+  template <typename Work>
+  static std::exception_ptr failure(const Work& work) {
+    try {
+      work();
+    } catch (const DeviceError&) {
+      return std::current_exception();
+    }
+    return nullptr;
+  }
 
   static std::uint16_t token(std::int64_t position, std::int64_t t) { return static_cast<std::uint16_t>(position * 11 + t); }
 
   void fill(Filler& filler) {
     if (filler.piece) {
       // As whoever read it goes on to what came meanwhile.
-      slots_->send(*filler.piece);
+      const std::exception_ptr error = failure([&] { slots_->send(*filler.piece); });
       device_->take_lock();
-      slots_->sent(*filler.piece, nullptr);
+      slots_->sent(*filler.piece, error);
       filler.piece = slots_->next_piece(*filler.piece->slot);
       device_->give_lock();
+    } else if (filler.held_up) {
+      bool done = false;
+      const std::exception_ptr error = failure([&] { done = slots_->is_copied(*filler.held_up); });
+      device_->take_lock();
+      if (done) slots_->copied(*filler.held_up);
+      if (error) slots_->failed(*filler.held_up, error);
+      device_->give_lock();
+      filler.held_up = nullptr;
+      looking_ = false;
     } else if (!filler.claim.slot) {
       device_->take_lock();
-      if (Slots::Slot* slot = slots_->open()) filler = {slots_->claim(*slot, static_cast<std::int64_t>(1 + device_->random() % 3)), -1, {}};
+      if (Slots::Slot* const slot = slots_->open()) {
+        filler.claim = slots_->claim(*slot, static_cast<std::int64_t>(1 + device_->random() % 3));
+        filler.next = filler.claim.begin;
+      } else if (!looking_) {
+        filler.held_up = slots_->held_up();
+        looking_ = filler.held_up != nullptr;
+      }
       device_->give_lock();
-    } else if (filler.next < 0) {
-      if (slots_->may_fill(filler.claim)) filler.next = filler.claim.begin;
     } else if (filler.next < filler.claim.end) {
       Slots::Slot& slot = *filler.claim.slot;
       char* const row = slot.rows.data + filler.next * kRowBytes;
@@ -294,7 +324,9 @@ class VirtualRun {
     const Device::Stream stream = Simulated::kCopies + 1 + lane;
     const auto batch = [&](std::vector<std::int64_t>& memory) { return reinterpret_cast<Device::Address>(memory.data()); };
     Outputs& to = outputs_[lane];
-    stage_->take(slot.number, slot.filling, rows.first - slot.range.first, rows.count, {batch(to.inputs), batch(to.targets), 0, 0, 0, 0, 0, 0}, stream);
+    const DeviceBatch wanted{batch(to.inputs), batch(to.targets), 0, 0, 0, 0, 0, 0};
+    // What failed is asked for again.
+    if (failure([&] { stage_->take(slot.number, rows.first - slot.range.first, rows.count, wanted, stream); })) return;
     device_->enqueue(stream, to.inputs.data(), to.inputs.size() * 8, false, "the trainer", [this, &to, rows] {
       ++batches;
       for (std::int64_t row = 0; row < rows.count; ++row) {
@@ -324,7 +356,7 @@ class VirtualRun {
   Filler fillers_[kFillers];
   Outputs outputs_[2];
   std::int64_t first_ = 0, taken_ = 0;
-  bool wanted_ = false;
+  bool wanted_ = false, looking_ = false;
 };
 
 TEST_CASE("nothing that runs at once uses the same memory unordered") {
@@ -368,17 +400,18 @@ TEST_CASE("what is read into a slot waits for the copies of what it held, and no
   };
   REQUIRE(slots.want({{0, 4}}));
   read(slots.claim(*slots.open(), 4));
-  stage->take(0, 1, 0, 4, {address(inputs), address(targets), 0, 0, 0, 0, 0, 0}, trainer);
+  stage->take(0, 0, 4, {address(inputs), address(targets), 0, 0, 0, 0, 0, 0}, trainer);
   REQUIRE(slots.want({{4, 4}}));
-  const Slots::Claim first = slots.claim(*slots.open(), 2), second = slots.claim(*slots.open(), 2);
-  CHECK(!slots.may_fill(first));  // nothing was copied yet
-  CHECK(!slots.may_fill(*first.slot));
+  CHECK(!slots.open());  // nothing was copied yet
   device->enqueue(trainer, inputs.data(), inputs.size() * 8, false, "the trainer", [] { FAIL("nobody waits for the trainer"); });
-  while (!slots.may_fill(first)) REQUIRE(device->step());
+  while (!slots.is_copied(*slots.held_up())) REQUIRE(device->step());
+  slots.copied(*slots.held_up());
+  CHECK(!slots.held_up());
+  const Slots::Claim first = slots.claim(*slots.open(), 2);
   read(first);
   // Its copy waits for the trainer's kernels; what is read beside it does not.
-  CHECK(slots.may_fill(second));
-  read(second);
+  REQUIRE(slots.open() == first.slot);
+  read(slots.claim(*slots.open(), 2));
   CHECK(!stage->is_idle());
 }
 

@@ -38,7 +38,7 @@ struct State {
   std::set<std::uint64_t> events;
   std::vector<std::string> calls;
   std::map<std::string, int> counts;
-  std::string failing;
+  std::set<std::string> failing;
   int failing_from = 0, failing_to = 0, failure = 0;
   bool capturing = false, hanging = false;
   int refused = 0;  // calls that would have ended a capture
@@ -57,7 +57,7 @@ int called(const char* name, bool needs_context = true) {
   State& all = state();
   all.calls.emplace_back(name);
   const int number = ++all.counts[name];
-  if (all.failing == name && number >= all.failing_from && number < all.failing_to) return all.failure;
+  if (all.failing.count(name) && number >= all.failing_from && number < all.failing_to) return all.failure;
   if (needs_context && current == 0) return kInvalidContext;
   // While a stream is captured, a thread that has not said otherwise may not touch the device.
   if (needs_context && all.capturing && capture_mode != kRelaxed) {
@@ -92,11 +92,13 @@ int cuInit(unsigned) {
 }
 
 int cuGetErrorName(int code, const char** name) {
+  ENTER_ANYWHERE();
   *name = code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == kInvalidContext ? "CUDA_ERROR_INVALID_CONTEXT" : "CUDA_ERROR_OF_A_TEST";
   return 0;
 }
 
 int cuGetErrorString(int code, const char** text) {
+  ENTER_ANYWHERE();
   *text = code == 700 ? "an illegal memory access was encountered" : "what a test asked for";
   return 0;
 }
@@ -226,12 +228,6 @@ int cuEventQuery(void* event) {
   return state().device.is_done(reinterpret_cast<Device::Event>(event)) ? 0 : kNotReady;
 }
 
-int cuStreamSynchronize(void* stream) {
-  ENTER();
-  state().device.finish(reinterpret_cast<Device::Stream>(stream));
-  return 0;
-}
-
 int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
   ENTER();
   if (!inside(state().pinned, reinterpret_cast<std::uint64_t>(from), bytes) || !inside(state().memory, to, bytes)) return kInvalidValue;
@@ -296,10 +292,14 @@ void fake_cuda_synchronize() {
   }
 }
 
-// From now on so many calls of a name fail, after others that do not.
-void fake_cuda_fail(const char* call, int others, int fail, int code) {
+// From now on so many calls of one name fail, after others that do not; and those of a second name at once, if one is given.
+void fake_cuda_fail(const char* call, int others, int fail, int code, const char* second) {
   const std::lock_guard<std::mutex> guard(state().lock);
-  state().failing = call;
+  state().failing = {call};
+  if (second) {
+    state().failing.insert(second);
+    state().counts[second] = state().counts[call] + others;
+  }
   state().failing_from = state().counts[call] + others + 1;
   state().failing_to = state().failing_from + fail;
   state().failure = code;

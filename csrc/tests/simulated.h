@@ -110,12 +110,6 @@ class Simulated : public Device {
     return true;
   }
 
-  void finish(Stream stream) noexcept override {
-    while (!queues_[stream].empty() && step()) {
-    }
-    clocks_[thread_].join(clocks_[stream]);
-  }
-
   void widen(const Widen& of, Stream stream) override {
     order(stream);
     const auto tokens = static_cast<std::size_t>(of.rows * of.seq_len);
