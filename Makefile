@@ -52,7 +52,7 @@ bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, an
 	.venv/bin/python benchmarks/gate.py $(ARGS)
 
 gpu-check: .path/fivepoint ## build, contract, sanitizers and speed on a CUDA device; says so where there is none ## make gpu-check GPU_PYTHON=python3
-	$(GPU_PYTHON) benchmarks/gpu.py $(ARGS)
+	"$(GPU_PYTHON)" benchmarks/gpu.py $(ARGS)
 
 lint: .venv/native | .path/fivepoint ## style, types, who imports whom, and that the golden vectors are what reference gives ## make lint
 	$(RUN) ruff check
