@@ -240,7 +240,7 @@ def test_threads_end_before_the_memory_goes_that_they_write_into(plan, shim):
     loader = Loader(plan, 0, 1, 12, threads=8, steps_ahead=3)
     time.sleep(0.1)
     assert threads() == before + 8
-    loader._reader.close.detach()
+    loader._reader._end.detach()
     began = time.monotonic()
     del loader
     gc.collect()
