@@ -11,7 +11,7 @@ from .honest import Honest
 class EveryRankReadsTheSame(Honest):
     """Forgets its rank, as a loader does that was never told of the others."""
 
-    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C2.6", "C3.1", "C3.2", "C4.3", "C4.4")
+    clause, fault, also = "C2.1", 20, ("C2.2", "C2.5", "C2.6", "C3.1", "C3.2", "C4.3", "C4.4", "C4.9")
 
     def positions(self) -> list[list[int]]:
         """Return the positions of rank 0."""
@@ -22,7 +22,8 @@ class EveryRankReadsTheSame(Honest):
 class ShardsTwice(Honest):
     """Takes its share of its share: of every slice of the step only each dp_size-th sample is read, and the rest is never seen."""
 
-    clause, fault, also = "C2.2", 21, ("C1.1", "C1.2", "C1.3", "C1.6", "C1.10", "C2.6", "C3.1", "C3.2", "C4.3", "C4.4", "C4.5", "C4.6")
+    clause, fault = "C2.2", 21
+    also = ("C1.1", "C1.2", "C1.3", "C1.6", "C1.10", "C2.5", "C2.6", "C3.1", "C3.2", "C4.3", "C4.4", "C4.5", "C4.6", "C4.9")
 
     def positions(self) -> list[list[int]]:
         """Return the positions of a slice of a step that is dp_size times as long."""
@@ -67,7 +68,7 @@ class UnevenTail(Honest):
 class PadsTheLastStep(Honest):
     """Fills the last step with samples from the beginning of the run."""
 
-    clause, fault, also = "C2.5", 22, ()
+    clause, fault, also = "C2.5", 22, ("C3.3", "C4.5")
 
     def over(self) -> bool:
         """Return whether nothing at all is left."""
