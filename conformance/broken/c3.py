@@ -74,7 +74,7 @@ class OneGeneratorForAll(OtherOrder):
 class OrderOfTheRanks(OtherOrder):
     """Mixes the number of ranks into the seed."""
 
-    clause, fault, also = "C3.2", 16, ("C2.2", "C2.6", "C3.1", "C4.3", "C4.4")
+    clause, fault, also = "C3.2", 16, ("C2.2", "C2.6", "C3.1", "C4.3", "C4.4", "C4.9")
 
     def window(self, sample: Sample, n: int) -> int:
         """Shuffle by a seed with the number of ranks in it."""
@@ -84,7 +84,7 @@ class OrderOfTheRanks(OtherOrder):
 class OrderOfTheWorkers(OtherOrder):
     """Lets the number of workers into the order."""
 
-    clause, fault, also = "C3.2", 17, ("C4.1", "C4.3")
+    clause, fault, also = "C3.2", 17, ("C4.1", "C4.2", "C4.3")
 
     def window(self, sample: Sample, n: int) -> int:
         """Shuffle by a seed with the number of workers in it, where there are any."""
