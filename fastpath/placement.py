@@ -78,7 +78,7 @@ class Cuda:
         if not torch.cuda.is_available():
             raise DeviceError(f"expected a CUDA device, found none that this torch can use ({torch.__version__}); take device='cpu'")
         try:
-            torch.cuda.init()
+            torch.cuda.init()  # type: ignore[no-untyped-call]
             number = torch.cuda.current_device() if self._device.index is None else self._device.index
         except RuntimeError as reason:
             said = str(reason).partition("\n")[0]
