@@ -101,7 +101,7 @@ def cuda_graph(folder: Path, steps: int = 20, rows: int = 64) -> Iterator[Row]:
             if number:
                 loader.commit()
     same = all(map(torch.equal, found, eager))
-    note = f"{steps} steps; {during} rows were read and sent during the capture"
+    note = f"{steps} steps; {during} rows were read during the capture"
     yield Row("CUDA graph of a consumer's step, captured and replayed", "same" if same and during else "differs", "same", note=note)
 
 

@@ -210,7 +210,7 @@ def waited(plan: Plan, demand: float, steps: int, wanted: float | None, cycles: 
         known = []
         for _ in range(20):
             settled(loader, rows)
-            torch.cuda.synchronize()  # what was read has also been copied
+            torch.cuda.synchronize()  # what was sent has been copied
             torch.cuda._sleep(int(cycles / 1000))
             known.append(step(*marks()))
         found = [step(*marks()) for _ in range(steps + 20)][20:]

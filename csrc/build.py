@@ -47,7 +47,7 @@ class BuildNative(build_ext):
         gpus = _kinds(found) if found else []
         write(nvcc=found, gpus=gpus)
         if gpus and (reason := _refused([_ninja(), "--quiet", "-C", folder, FATBIN])):
-            _say(f"the kernels are built as PTX alone, which the driver compiles: {found} made no machine code of them ({reason})")
+            _say_ptx_alone(f"{found} made no machine code of them ({reason})")
             write()
         subprocess.run([_ninja(), "--quiet", "-C", folder], check=True)
 
@@ -116,7 +116,7 @@ def _kinds(nvcc):
     found = [gpu for gpu in GPUS if f"sm_{gpu}" in listed]
     if not found:
         why = f" ({_last(done.stdout + done.stderr)})" if done.returncode else ""
-        _say(f"the kernels are built as PTX alone, which the driver compiles: {nvcc} knows no GPU of {_capabilities(GPUS)}{why}")
+        _say_ptx_alone(f"{nvcc} knows no GPU of {_capabilities(GPUS)}{why}")
     elif left := [gpu for gpu in GPUS if gpu not in found]:
         _say(f"the kernels are built for GPUs of {_capabilities(found)}, and as PTX for others: {nvcc} knows none of {_capabilities(left)}")
     return found
@@ -136,6 +136,10 @@ def _last(text):
 
 def _capabilities(gpus):
     return ", ".join(f"{gpu // 10}.{gpu % 10}" for gpu in gpus)
+
+
+def _say_ptx_alone(why):
+    _say(f"the kernels are built as PTX alone, which the driver compiles: {why}")
 
 
 def _say(line):

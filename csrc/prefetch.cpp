@@ -71,6 +71,12 @@ struct Prefetch::State {
     Slots::Slot& slot_;
   };
 
+  // Something is there, or cannot be.
+  void tell() {
+    ++news;
+    rows.notify_all();
+  }
+
   void wake_a_thread() {
     if (!spinning) work.notify_one();
   }
@@ -161,7 +167,7 @@ void Prefetch::want(const std::vector<Range>& ranges) {
   }
   ++state.news;
   // One is woken, and wakes the next where there is more to do than it takes.
-  if (state.slots.open() || state.slots.held_up()) state.wake_a_thread();
+  if (state.slots.unclaimed()) state.wake_a_thread();
 }
 
 void Prefetch::work(State& state) {
@@ -192,7 +198,7 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   // A disk wants many requests at once; what the system has in memory is sooner read by one thread than by several that are woken.
   const auto most = std::max<std::int64_t>(1, static_cast<std::int64_t>(kChunkSeconds / std::max(state.row_seconds, kLeastSeconds)));
   const Slots::Claim claim = state.slots.claim(slot, most);
-  if (state.slots.open() || state.slots.held_up()) state.wake_a_thread();
+  if (state.slots.unclaimed()) state.wake_a_thread();
   guard.unlock();
   const auto begun = Clock::now();
   std::exception_ptr error;
@@ -205,8 +211,7 @@ void Prefetch::read_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
   guard.lock();
   state.row_seconds += (took.count() / static_cast<double>(claim.end - claim.begin) - state.row_seconds) / kAverageOver;
   state.slots.done(claim, std::move(error));
-  ++state.news;
-  state.rows.notify_all();
+  state.tell();
   send_on(state, guard, slot);
 }
 
@@ -226,10 +231,8 @@ void Prefetch::look(State& state, std::unique_lock<std::mutex>& guard, Slots::Sl
   guard.lock();
   state.looking = false;
   if (done) state.slots.copied(slot);
-  if (error) state.slots.failed(slot, std::move(error));
-  if (!done && !error) return;
-  ++state.news;
-  state.rows.notify_all();
+  if (error) state.slots.failed(slot, error);
+  if (done || error) state.tell();
 }
 
 // What other threads bring meanwhile goes in one piece.
@@ -244,8 +247,7 @@ void Prefetch::send_on(State& state, std::unique_lock<std::mutex>& guard, Slots:
     }
     guard.lock();
     state.slots.sent(*piece, std::move(error));
-    ++state.news;
-    state.rows.notify_all();
+    state.tell();
   }
 }
 

@@ -77,6 +77,10 @@ Slots::Slot* Slots::held_up() const {
   return found == wanted_.end() ? nullptr : *found;
 }
 
+bool Slots::unclaimed() const {
+  return std::any_of(wanted_.begin(), wanted_.end(), [](const Slot* slot) { return slot->unclaimed(); });
+}
+
 Slots::Claim Slots::claim(Slot& slot, std::int64_t most) {
   const std::int64_t begin = slot.claimed;
   slot.claimed = std::min(slot.range.count, begin + most);

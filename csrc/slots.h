@@ -67,6 +67,9 @@ class Slots {
   Slot* open() const;
   Slot* held_up() const;
 
+  // Whether there is either.
+  bool unclaimed() const;
+
   // Whether a slot's copies are done, asked without the lock; and what then becomes of it, with the lock.
   bool is_copied(const Slot& slot) const { return device_->is_copied(slot.number); }
   void copied(Slot& slot) { slot.copying = false; }
