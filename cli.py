@@ -41,6 +41,7 @@ app.command()(audit_commands.bench)
 app.command()(audit_commands.replay)
 app.command()(audit_commands.where)
 app.command()(conformance_commands.conform)
+app.add_typer(conformance_commands.peers, name="peers")
 
 
 def main() -> None:

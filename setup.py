@@ -32,7 +32,7 @@ setup(
     package_dir={"fivepoint": "."},
     package_data={
         "fivepoint": ["py.typed"],
-        "fivepoint.conformance": ["*.md", "*.json"],
+        "fivepoint.conformance": ["*.md", "*.json", "*.toml"],
         "fivepoint.fastpath": ["*.pyi"],
         "fivepoint.spec": ["*.md", "*/*.json", "*/*.md"],
     },

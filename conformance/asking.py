@@ -4,7 +4,7 @@ from collections.abc import Iterator, Set
 from dataclasses import asdict, replace
 from fractions import Fraction
 
-from .case import Case, Leg, settings_from
+from .case import Case, Leg
 from .driver import Settings
 
 
@@ -77,7 +77,7 @@ def _settings(case: Case) -> list[Settings]:
     found = [case.settings]
     for leg in case.legs:
         if leg.settings:
-            found.append(settings_from(asdict(found[-1]) | leg.settings))
+            found.append(Settings.from_json(asdict(found[-1]) | leg.settings))
     return found
 
 

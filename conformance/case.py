@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from .corpora import CorpusSpec
-from .driver import Layout, Phase, Settings
+from .driver import Layout, Settings
 
 SAVE, INSIDE, KILL = "save", "inside", "kill"
 
@@ -92,12 +92,6 @@ class Case:
         """Return the case that a JSON object holds; without `legs` it has one, to the end."""
         return cls(
             tuple(CorpusSpec(**{**spec, "documents": tuple(spec["documents"])}) for spec in value["corpora"]),
-            settings_from(value["settings"]),
+            Settings.from_json(value["settings"]),
             tuple(Leg(**leg) for leg in value.get("legs", [{}])),
         )
-
-
-def settings_from(value: dict[str, Any]) -> Settings:
-    """Return the settings that a JSON object holds."""
-    phases = [phase if isinstance(phase, Phase) else Phase(**phase) for phase in value["phases"]]
-    return Settings(**{**value, "phases": phases, "skips": [(at, count) for at, count in value.get("skips", [])]})

@@ -35,6 +35,10 @@ def conform(
     processes: Annotated[
         bool, typer.Option("--processes/--in-process", help="Give every rank a process, also where a check needs none.")
     ] = False,
+    python: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The interpreter of the environment that the loader is installed in; fivepoint need not be."),
+    ] = None,
     limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0.1, help="Time for one answer of a driver: 30 in Python, 60 by --process.")
     ] = None,
@@ -74,7 +78,7 @@ def conform(
     elif matrix:
         _matrix(names or [], full)
     elif record is not None:
-        _record(opened(names or [], process, processes, limit) if names or process is not None else None, case, record)
+        _record(opened(names or [], process, processes, limit, python) if names or process is not None else None, case, record)
     elif trace:
         outputs = Outputs(json_file, junit)
         outputs.expect_writable()
@@ -86,8 +90,23 @@ def conform(
         given = read_case(case) if case else None
         outputs = Outputs(json_file, junit, cases)
         outputs.expect_writable()
-        loader = opened(names or [], process, processes, limit)
+        loader = opened(names or [], process, processes, limit, python)
         _report(judged(loader, checks, "full" if full else "quick", seed, expected, given), outputs, case)
+
+
+peers = typer.Typer(no_args_is_help=True, help="Loaders of other projects: make an environment of its own for each.")
+
+
+@peers.command()
+def build(
+    names: Annotated[list[str] | None, typer.Argument(metavar="PEER", help="All, where none is named.")] = None,
+    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the environments are made.")] = Path(".peers"),
+) -> None:
+    """Make the environments of peers, some hundred megabytes each; what is there is left as it is. Then: fivepoint conform PEER."""
+    from . import peers
+
+    for peer in peers.chosen(names or []):
+        typer.echo(f"{peer.name}: {'made' if peers.build(peer, folder) else 'is there'}, in {folder / peer.environment}")
 
 
 def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:

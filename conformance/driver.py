@@ -78,6 +78,12 @@ class Settings:
         """Samples of the run."""
         return sum(phase.length for phase in self.phases)
 
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Settings":
+        """Return the settings that a JSON object holds; phases may be objects or Phase."""
+        phases = [phase if isinstance(phase, Phase) else Phase(**phase) for phase in value["phases"]]
+        return cls(**{**value, "phases": phases, "skips": [(at, count) for at, count in value.get("skips", [])]})
+
 
 @dataclass(frozen=True)
 class Layout:

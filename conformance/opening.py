@@ -1,13 +1,18 @@
 """Which loader a command line names, and the door to it."""
 
 import shlex
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
 from .doors import Door, InProcess, Processes, host_command
+from .peers import peers
 from .report.words import plain
+
+EXPECTED_THERE = "import sys, numpy; assert sys.version_info >= (3, 11), sys.version"
+"""What the interpreter of another environment must be able to do."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +24,13 @@ class Opened:
     asked: str
 
 
-def opened(names: Sequence[str], process: str | None = None, processes: bool = False, limit: float | None = None) -> Opened:
-    """Return the one loader that is named, or the command of one; raises UsageError."""
+def opened(
+    names: Sequence[str], process: str | None = None, processes: bool = False, limit: float | None = None, python: Path | None = None
+) -> Opened:
+    """Return the one loader that is named, or the command of one; raises UsageError.
+
+    `python` is the interpreter of the environment that the loader is installed in, where that is another one.
+    """
     if len(names) + (process is not None) != 1:
         found = ", ".join([*names, *([f"--process {process}"] if process is not None else [])]) or "none"
         raise UsageError(f"expected one loader, or --process COMMAND, found {found}")
@@ -29,17 +39,47 @@ def opened(names: Sequence[str], process: str | None = None, processes: bool = F
     if process is not None:
         return Opened(Processes(command_of(process), **seconds), process, f"--process {shlex.quote(process)}{words}")
     (loader,) = names
-    door = InProcess(loader, **seconds)
+    quoted = shlex.quote(loader)
+    if loader in (known := peers()):
+        peer = known[loader]
+        return Opened(_door(peer.driver, limit or peer.limit, peer.processes or processes, str(peer.python())), loader, quoted + words)
+    interpreter = None
+    if python is not None:
+        interpreter = str(_interpreter(python))
+        words = f" --python {shlex.quote(str(python))}{words}"
+    door = _door(loader, limit, processes, interpreter)
+    return Opened(door, loader, f"{quoted}{' --processes' if processes else ''}{words}")
+
+
+def _door(driver: str, limit: float | None, processes: bool, python: str | None) -> Door:
+    """Return the door to a driver in Python; raises UsageError where there is no such driver."""
+    seconds = {} if limit is None else {"limit": limit}
+    door = InProcess(driver, python=python, **seconds)
     try:
         door.find()
     except LookupError as reason:
         door.close()
         raise UsageError(plain(str(reason))) from reason
-    quoted = shlex.quote(loader)
     if not processes:
-        return Opened(door, loader, quoted + words)
+        return door
     door.close()
-    return Opened(Processes(host_command(loader), **seconds), loader, f"{quoted} --processes{words}")
+    return Processes(host_command(driver, python), **seconds)
+
+
+def _interpreter(python: Path) -> Path:
+    """Return the path of an interpreter that can serve drivers; raises UsageError.
+
+    It is not resolved: the interpreter of a virtual environment knows by its path where it belongs.
+    """
+    path = python.absolute()
+    try:
+        ended = subprocess.run([path, "-c", EXPECTED_THERE], capture_output=True, text=True, check=False)
+    except OSError as reason:
+        raise UsageError(f"expected a Python after --python, found {python}: {reason.strerror}") from reason
+    if ended.returncode:
+        said = ended.stderr.strip().splitlines()[-1:] or ["nothing"]
+        raise UsageError(f"expected a Python of version 3.11 or newer with numpy after --python, found {python}, which says {said[0]}")
+    return path
 
 
 def command_of(line: str) -> list[str]:

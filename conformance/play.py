@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .case import INSIDE, KILL, SAVE, Case, Leg, settings_from
+from .case import INSIDE, KILL, SAVE, Case, Leg
 from .doors import Rank, end_all
 from .doors.replies import DriverFault, LoaderError
 from .driver import Array, Refusal, Settings
@@ -92,7 +92,7 @@ class Play:
 
     def start(self, leg: Leg) -> None:
         """Start the ranks of a leg, which are ready when they are asked something and have answered."""
-        self.settings = settings_from(asdict(self.settings) | leg.settings)
+        self.settings = Settings.from_json(asdict(self.settings) | leg.settings)
         self.leg = leg
         self.trace.legs.append(LegTrace(len(self.trace.legs), leg, self.consumed))
         self.ranks = self.bench.door.open(leg.layouts(), self.workdir, leg.environment, leg.fresh or leg.stop == KILL)

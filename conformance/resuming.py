@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from .bench import Bench
-from .case import Case, Leg, settings_from
+from .case import Case, Leg
 from .driver import Settings
 from .judging import expect_same_sequence
 from .trace import Trace
@@ -19,7 +19,7 @@ def without_stops(case: Case) -> Case:
     for leg in case.legs:
         settings |= leg.settings
     first = case.legs[0]
-    return Case(case.corpora, settings_from(settings), (Leg(first.dp_size, first.micro_batch, first.accumulation),))
+    return Case(case.corpora, Settings.from_json(settings), (Leg(first.dp_size, first.micro_batch, first.accumulation),))
 
 
 def expect_uninterrupted(bench: Bench, case: Case) -> Trace:

@@ -61,9 +61,10 @@ class InProcess:
     Where one is asked for, it is opened. Whatever a driver does to its process, the suite goes on, and starts another one.
     """
 
-    def __init__(self, name: str, limit: float = 30.0) -> None:
-        """`name` as for `host.find`; `limit` is the time for one request, in seconds."""
+    def __init__(self, name: str, limit: float = 30.0, python: str | None = None) -> None:
+        """`name` as for `host.find`; `limit` is the time for one request, in seconds; `python` as for `host_command`."""
         self.name, self.limit = name, limit
+        self._command = host_command(name, python)
         self._process: Process | None = None
         self._unfound: DriverFault | None = None
         self._opened = 0
@@ -79,7 +80,7 @@ class InProcess:
     def open(self, layouts: Sequence[Layout], workdir: Path, environment: dict[str, str], fresh: bool) -> list[Rank]:
         """Return a new rank for each layout."""
         if fresh or environment:
-            return Processes(host_command(self.name), self.limit).open(layouts, workdir, environment, fresh)
+            return Processes(self._command, self.limit).open(layouts, workdir, environment, fresh)
         process = self._shared()
         ranks: list[Rank] = []
         for layout in layouts:
@@ -101,7 +102,7 @@ class InProcess:
             raise self._unfound
         if self._process is None or not self._process.runs:
             self.close()
-            self._process = Process([*host_command(self.name), "--shared"], 0, Path.cwd(), self.limit, os.environ, SHARED_MARK)
+            self._process = Process([*self._command, "--shared"], 0, Path.cwd(), self.limit, os.environ, SHARED_MARK)
             rank = Here(self._process, 0, 0)
             try:
                 rank.ask({"do": "find"})
@@ -179,6 +180,19 @@ class Processes:
         """The ranks have nothing in common."""
 
 
-def host_command(name: str) -> list[str]:
-    """Return the command that serves a driver in Python, and finds it where this process does."""
-    return [sys.executable, "-P", "-m", "fivepoint.conformance.doors.host", name, os.pathsep.join(map(os.path.abspath, [*sys.path, ""]))]
+def host_command(name: str, python: str | None = None) -> list[str]:
+    """Return the command that serves a driver in Python, and finds it where this process does.
+
+    `python` is the interpreter of another environment: it has numpy and the loader, need not have fivepoint, and looks for the driver
+    in what it has installed and in the current folder.
+    """
+    if python is None:
+        return [
+            sys.executable,
+            "-P",
+            "-m",
+            "fivepoint.conformance.doors.host",
+            name,
+            os.pathsep.join(map(os.path.abspath, [*sys.path, ""])),
+        ]
+    return [python, "-P", str(Path(__file__).with_name("elsewhere.py")), name, os.getcwd()]

@@ -15,8 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..case import settings_from
-from ..driver import Array, Driver, Layout, MicroBatch, Refusal
+from ..driver import Array, Driver, Layout, MicroBatch, Refusal, Settings
 from .wire import DTYPES, Rubbish, packed, receive
 
 Answer = tuple[dict[str, Any], list[Array]]
@@ -78,11 +77,11 @@ def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple
     if verb == "declare":
         return {"ok": {"promises": sorted(driver.promises), "stride": driver.stride, "version": driver.version}}, []
     if verb == "prepare":
-        driver.prepare(Path(request["corpus"]), Path(request["workdir"]), settings_from(request["settings"]))
+        driver.prepare(Path(request["corpus"]), Path(request["workdir"]), Settings.from_json(request["settings"]))
     elif verb == "build":
         states = [frame.tobytes() for frame in frames]
         layout = Layout(**request["layout"])
-        driver.build(Path(request["corpus"]), Path(request["workdir"]), settings_from(request["settings"]), layout, states)
+        driver.build(Path(request["corpus"]), Path(request["workdir"]), Settings.from_json(request["settings"]), layout, states)
     elif verb == "next":
         return _packed(driver.next())
     elif verb == "commit":
