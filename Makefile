@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate peers gpu-check lint kernels vectors clean
+.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate peers conform-peers gpu-check lint kernels vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -56,6 +56,9 @@ bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, an
 peers: .venv/native ## make the environments of other projects' loaders, or of one: each is a name for `make conform LOADER=` ## make peers PEER=grain
 	.venv/bin/fivepoint peers build $(PEER)
 
+conform-peers: peers ## hold them to the contract beside the fast path: a table, peers-report/report.json and index.html ## make conform-peers PEER=grain MODE=full
+	.venv/bin/fivepoint peers judge $(PEER) --$(MODE) $(ARGS)
+
 gpu-check: .path/fivepoint ## build, contract, sanitizers and speed on a CUDA device; says so where there is none ## make gpu-check GPU_PYTHON=python3
 	"$(GPU_PYTHON)" benchmarks/gpu.py $(ARGS)
 
@@ -73,7 +76,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path .peers build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path .peers peers-report build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -f fastpath/_C.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
