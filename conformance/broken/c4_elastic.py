@@ -36,7 +36,7 @@ class CountsPerRank(Honest):
 class CountsSteps(Honest):
     """Keeps the number of steps, and multiplies it with the batch size of today."""
 
-    clause, fault, also = "C4.3", 13, ("C4.4",)
+    clause, fault, also = "C4.3", 13, ("C4.4", "C4.9")
 
     def restore(self, states: list[dict[str, Any]]) -> None:
         """Go on after as many steps of the present size."""
