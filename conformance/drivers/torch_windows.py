@@ -2,12 +2,13 @@
 
 import io
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, Dataset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, DistributedSampler
 
 from ..driver import Driver, Layout, MicroBatch, Refusal, Settings
 from .tokens import windows
@@ -32,6 +33,27 @@ def union(corpus: Path, names: Sequence[str], seq_len: int) -> Dataset[torch.Ten
     if not sum(map(len, parts)):
         raise Refusal("a sampler of PyTorch needs a sample to draw")
     return parts[0] if len(parts) == 1 else ConcatDataset(parts)
+
+
+def only_source(corpus: Path, settings: Settings) -> Dataset[torch.Tensor]:
+    """Return the windows of the one source that there is; raises Refusal where there are several, for nothing weighs them."""
+    if len(settings.sources) > 1:
+        raise Refusal("a DataLoader serves one dataset")
+    (names,) = settings.sources.values()
+    return union(corpus, names, settings.seq_len)
+
+
+def epochs(loader: DataLoader[torch.Tensor], sampler: DistributedSampler[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """Yield the batches of all epochs from the sampler's on, as training loops take them; raises Refusal where an epoch has none."""
+    if not len(loader):
+        raise Refusal("an epoch has no whole batch for each rank")
+    return _epochs(loader, sampler)
+
+
+def _epochs(loader: DataLoader[torch.Tensor], sampler: DistributedSampler[torch.Tensor]) -> Iterator[torch.Tensor]:
+    for epoch in count(sampler.epoch):
+        sampler.set_epoch(epoch)
+        yield from loader
 
 
 class TorchDriver(Driver):
