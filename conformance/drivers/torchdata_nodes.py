@@ -51,7 +51,7 @@ class TorchdataNodes(TorchDriver):
     def close(self) -> None:
         """Drop the loader, which keeps its last iterator, too."""
         super().close()
-        del self.loader
+        self.loader = None
 
 
 def source(corpus: Path, settings: Settings, layout: Layout, name: str) -> "tn.BaseNode[torch.Tensor]":

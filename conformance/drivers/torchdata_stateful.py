@@ -26,32 +26,32 @@ class TorchdataStateful(TorchDriver):
 
     promises = frozenset({"shuffle", "epochs", "whole_steps", "workers", "resume"})
     version = __version__
-    sampler = StatefulDistributedSampler
+    sampler_class = StatefulDistributedSampler
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
         """Make the dataset, the sampler and the loader, and load the state that this rank saved."""
         if states and len(states) != layout.dp_size:
             raise Refusal(f"found states of {len(states)} ranks for {layout.dp_size}, and none is handed on across ranks")
         dataset = only_source(corpus, settings)
-        self.sampled = self.sampler(dataset, layout.dp_size, layout.dp_rank, seed=settings.seed, drop_last=True)
-        self.loader = StatefulDataLoader(dataset, layout.micro_batch, sampler=self.sampled, num_workers=layout.workers, drop_last=True)
+        self.sampler = self.sampler_class(dataset, layout.dp_size, layout.dp_rank, seed=settings.seed, drop_last=True)
+        self.loader = StatefulDataLoader(dataset, layout.micro_batch, sampler=self.sampler, num_workers=layout.workers, drop_last=True)
         state = self.loaded(states[layout.dp_rank]) if states else {"epoch": 0, "step": 0}
-        self.sampled.set_epoch(state["epoch"])
+        self.sampler.set_epoch(state["epoch"])
         if states:
             self.loader.load_state_dict(state["loader"])
-        self.begin(settings, layout, epochs(self.loader, self.sampled), state["step"])
+        self.begin(settings, layout, epochs(self.loader, self.sampler), state["step"])
 
     def save(self) -> bytes:
         """Return the epoch and the state of the loader."""
-        return self.saved(epoch=self.sampled.epoch, loader=self.loader.state_dict())
+        return self.saved(epoch=self.sampler.epoch, loader=self.loader.state_dict())
 
     def close(self) -> None:
         """Drop the loader, which keeps its last iterator, too."""
         super().close()
-        del self.loader
+        self.loader = None
 
 
 class TorchdataNaive(TorchdataStateful):
     """The same with PyTorch's DistributedSampler, which has no state: "the number of batches yielded" is passed over on a resume."""
 
-    sampler = DistributedSampler
+    sampler_class = DistributedSampler
