@@ -2,9 +2,10 @@
 
 A source is the pipeline of https://pytorch.org/data/0.11/migrate_to_nodes_from_utils.html, a sampler in a SamplerWrapper, which calls its
 `set_epoch`, and a map over the dataset, in `num_workers` threads as is the default: what MapStyleWrapper's docstring says for parallelism.
-Each rank has its share of the source from PyTorch's DistributedSampler. MultiNodeWeightedSampler draws from the sources by weight, with
-CYCLE_FOREVER, for a "trainer [that wants] control over certain number of steps instead of epochs"; then come Batcher, the
-collation and Loader, whose `state_dict` every rank keeps for itself.
+Each rank has its share of the source from PyTorch's DistributedSampler: torchdata's own loses its epoch on a resume of these nodes
+(https://github.com/meta-pytorch/data/issues/1513). Its seed is the run's for every source, as it takes no name. MultiNodeWeightedSampler
+draws from the sources by weight, with CYCLE_FOREVER, for trainers that "want control over certain number of steps instead of epochs";
+then come Batcher, the collation and Loader, whose `state_dict` every rank keeps for itself.
 
 Promised are mixtures by weight, epochs ("reinitializing each exhausted source nodes"), and a resume ("first-class support for mid-epoch
 checkpointing", https://pytorch.org/data/0.11/what_is_torchdata_nodes.html). Not promised: `prefix`, for sources are drawn at random;

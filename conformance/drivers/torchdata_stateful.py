@@ -52,6 +52,6 @@ class TorchdataStateful(TorchDriver):
 
 
 class TorchdataNaive(TorchdataStateful):
-    """The same with PyTorch's DistributedSampler, which has no state: "the number of batches yielded" is passed over on a resume."""
+    """The same with PyTorch's DistributedSampler, which has no state: a resume passes over "the number of batches yielded"."""
 
     sampler_class = DistributedSampler
