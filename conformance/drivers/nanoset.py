@@ -10,7 +10,8 @@ Settings, and where they come from:
   src/nanotron/data/nanoset.py). `shuffle` is that of the files; within one, tokens come as they lie, for "we actually pre-shuffled the
   data" (docstring of `DatatroveFileDataset`). So no other order in every epoch is promised.
 - `DistributedSampler(shuffle=False, drop_last=True)`, passed over as far as `consumed_train_samples`, the count in a checkpoint of
-  nanotron: src/nanotron/data/samplers.py. There the samples that each rank passes over are the count divided by the ranks, rounded down.
+  nanotron: src/nanotron/data/samplers.py. Each rank passes over its share of the count, rounded down: on another number of ranks than the
+  one that saved, nanotron does not resume yet (https://github.com/huggingface/nanotron/pull/263), and nor is that promised here.
 - Samples of seq_len + 1 tokens that share none, of which the collator makes inputs and targets: src/nanotron/data/clm_collator.py.
 
 Epochs are not promised: the docstrings say "We loop on the dataset if asking for an index larger than the dataset size", and the dataset
@@ -18,34 +19,22 @@ raises IndexError there (found/nanoset_does_not_loop.py).
 """
 
 import json
-from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from datatrove.utils.dataset import DatatroveFolderDataset
-from torch.utils.data import DataLoader, DistributedSampler, Sampler
+from torch.utils.data import DataLoader, DistributedSampler
 
 from ..driver import Driver, Layout, MicroBatch, Refusal, Settings
 from .tokens import tokens, weights
 
 
-class Consumed(Sampler[int]):
-    """A sampler without its first samples, as nanotron's `SkipBatchSampler` has it."""
-
-    def __init__(self, sampler: DistributedSampler[int], skipped: int) -> None:
-        self.sampler, self.skipped = sampler, skipped
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the indices that are left."""
-        return islice(iter(self.sampler), self.skipped, None)
-
-
 class Nanoset(Driver):
     """`DatatroveFolderDataset` in a `DataLoader`, with the sampler of nanotron."""
 
-    promises = frozenset("layout whole_steps resume rebatch elastic one_state peers workers".split())
+    promises = frozenset({"layout", "whole_steps", "resume", "rebatch", "one_state", "peers", "workers"})
     stride = "L+1"
     version = version("datatrove")
 
@@ -71,16 +60,9 @@ class Nanoset(Driver):
         )
         self.settings, self.layout = settings, layout
         self.consumed = json.loads(states[0])["consumed_train_samples"] if states else 0
-        sampler = DistributedSampler(dataset, layout.dp_size, layout.dp_rank, shuffle=False, drop_last=True)
-        self.batches = iter(
-            DataLoader(
-                dataset,
-                layout.micro_batch,
-                sampler=Consumed(sampler, self.consumed // layout.dp_size),
-                num_workers=layout.workers,
-                drop_last=True,
-            )
-        )
+        indices = list(DistributedSampler(dataset, layout.dp_size, layout.dp_rank, shuffle=False, drop_last=True))
+        left = indices[self.consumed // layout.dp_size :]
+        self.batches = iter(DataLoader(dataset, layout.micro_batch, sampler=left, num_workers=layout.workers, drop_last=True))
 
     def next(self) -> list[MicroBatch] | None:
         """Take the next batches, if they make a step."""

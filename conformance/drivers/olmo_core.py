@@ -19,7 +19,6 @@ phases, skips, budgets, document boundaries other than by the end-of-sentence id
 """
 
 import json
-import math
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -41,7 +40,10 @@ os.environ["OLMO_DATA_PREP_WORKERS"] = "1"
 class OlmoCore(Driver):
     """One data parallel rank of a `NumpyFSLDataLoader`."""
 
-    promises = frozenset("shuffle epochs mixture layout whole_steps resume rebatch amend elastic one_state identity peers workers".split())
+    promises = frozenset(
+        {"shuffle", "epochs", "mixture", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state"}
+        | {"amend", "identity", "peers", "workers"}
+    )
     stride = "L+1"
     version = version("ai2-olmo-core")
 
@@ -98,7 +100,7 @@ class OlmoCore(Driver):
         if len(shares) == 1:
             return NumpyFSLDatasetConfig(paths=next(iter(paths.values())), **options)
         length = settings.length * self.sequence
-        sources = [SourceMixtureConfig(name, share, paths[name], max_repetition_ratio=math.inf) for name, share in shares.items()]
+        sources = [SourceMixtureConfig(name, share, paths[name], max_repetition_ratio=length) for name, share in shares.items()]
         return NumpyFSLDatasetConfig.from_src_mix(
             SourceMixtureDatasetConfig(
                 SourceMixtureList(sources),
