@@ -12,15 +12,19 @@ The data guide (https://olmo-core.readthedocs.io/en/latest/guides/data_loading.h
 - A checkpoint holds the loader's `state_dict` and how much the run has seen (`Trainer.state_dict`); any rank's will do.
 - Every rank has a work directory of its own, like a rank on a node of its own, because ranks that share one wait for each other in a
   process group before they read the order that the first has written.
-- A mixture asks for the tokens of the run, and lets its sources repeat as often as that takes (`max_repetition_ratio`).
+- A mixture asks for the tokens of the run, and lets its sources repeat as often as that takes (`max_repetition_ratio`):
+  https://olmo-core.readthedocs.io/en/latest/guides/data_mixing.html. It finds documents by the "authoritative boundaries from the metadata
+  file" (docstring of `iter_document_indices`).
 
 The docstrings promise distributed, deterministic, stateful loading, and that a state goes on under another batch size. Not promised:
 phases, skips, budgets, document boundaries other than by the end-of-sentence id, and a mixture that keeps its shares as it goes.
 """
 
+import gzip
 import json
 import os
 from importlib.metadata import version
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +34,11 @@ from olmo_core.data.source_mixture import SourceMixtureConfig, SourceMixtureData
 from olmo_core.data.utils import get_labels, split_batch
 
 from ..driver import Driver, Layout, MicroBatch, Refusal, Settings
-from .tokens import tokens, weights
+from .tokens import documents, tokens, weights
 
 VOCABULARY = TokenizerConfig(vocab_size=1 << 32, eos_token_id=(1 << 32) - 1, pad_token_id=(1 << 32) - 1)
 
-os.environ["OLMO_DATA_PREP_WORKERS"] = "1"
+os.environ |= {"OLMO_DATA_PREP_WORKERS": "1", "OLMO_DATA_PREP_USE_ARRAY_IF_LOCAL": "false"}
 
 
 class OlmoCore(Driver):
@@ -48,12 +52,15 @@ class OlmoCore(Driver):
     version = version("ai2-olmo-core")
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
-        """Write each corpus as one array without a header."""
+        """Write each corpus as one array without a header, and where its documents lie, as the dolma toolkit does."""
         for name in {name for names in settings.sources.values() for name in names}:
             held = tokens(corpus / name)
             folder = workdir / "arrays" / held.dtype.name
             folder.mkdir(parents=True, exist_ok=True)
             held.tofile(folder / f"{name}.npy")
+            ends = accumulate(len(document) for document in documents(corpus / name))
+            bounds = (f"{start},{end}\n" for start, end in pairwise([0, *ends]) if start < end)
+            (folder / f"{name}.csv.gz").write_bytes(gzip.compress("".join(bounds).encode()))
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:
         """Build dataset and loader, restore the state, and shuffle the epoch that it is in."""
