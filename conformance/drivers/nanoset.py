@@ -19,9 +19,11 @@ raises IndexError there (found/nanoset_does_not_loop.py).
 """
 
 import json
+from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datatrove.utils.dataset import DatatroveFolderDataset
@@ -60,9 +62,11 @@ class Nanoset(Driver):
         )
         self.settings, self.layout = settings, layout
         self.consumed = json.loads(states[0])["consumed_train_samples"] if states else 0
-        indices = list(DistributedSampler(dataset, layout.dp_size, layout.dp_rank, shuffle=False, drop_last=True))
+        indices: list[int] = list(DistributedSampler(dataset, layout.dp_size, layout.dp_rank, shuffle=False, drop_last=True))
         left = indices[self.consumed // layout.dp_size :]
-        self.batches = iter(DataLoader(dataset, layout.micro_batch, sampler=left, num_workers=layout.workers, drop_last=True))
+        self.batches: Iterator[Any] = iter(
+            DataLoader(dataset, layout.micro_batch, sampler=left, num_workers=layout.workers, drop_last=True)
+        )
 
     def next(self) -> list[MicroBatch] | None:
         """Take the next batches, if they make a step."""
