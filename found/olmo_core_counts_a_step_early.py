@@ -1,8 +1,8 @@
 """ai2-olmo-core 3.0.0: a state that is saved while a step is trained counts that step as trained.
 
 Clause C4.2: what was served and not committed does not change the state. `state_dict` is "for checkpointing"
-(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html), and counts a batch before it is yielded; the trainer keeps to saving after
-the step. Not found upstream.
+(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html), and counts a batch before it is yielded; the trainer keeps to saving
+after the step. Not found upstream.
 """
 
 import tempfile
