@@ -1,0 +1,34 @@
+"""ai2-olmo-core 3.0.0: a state that is saved while a step is trained counts that step as trained.
+
+Clause C4.2: what was served and not committed does not change the state. `state_dict` is "for checkpointing"
+(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html), and counts a batch before it is yielded; the trainer keeps to saving
+after the step. Not found upstream.
+"""
+
+import tempfile
+from importlib.metadata import version
+
+import numpy as np
+from olmo_core.data import NumpyDataLoaderBase, NumpyDataLoaderConfig, NumpyFSLDatasetConfig, TokenizerConfig
+
+TOKENIZER = TokenizerConfig(vocab_size=1000, eos_token_id=999, pad_token_id=999)
+
+
+def opened(folder: str) -> NumpyDataLoaderBase:
+    """Return a loader of 30 sequences."""
+    dataset = NumpyFSLDatasetConfig(paths=[f"{folder}/data.npy"], tokenizer=TOKENIZER, sequence_length=4, work_dir=folder).build()
+    return NumpyDataLoaderConfig(global_batch_size=4, seed=1, work_dir=folder).build(dataset)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    np.arange(120, dtype=np.uint16).tofile(f"{folder}/data.npy")
+    loader = opened(folder)
+    loader.reshuffle(1)
+    in_training = next(iter(loader))["input_ids"].tolist()
+    resumed = opened(folder)
+    resumed.load_state_dict(loader.state_dict())
+    resumed.reshuffle(1)
+    after = next(iter(resumed))["input_ids"].tolist()
+print(f"ai2-olmo-core {version('ai2-olmo-core')}: expected the step that was not finished again, {in_training}")
+print(f"got {after}")
+raise SystemExit(0 if after != in_training else 1)

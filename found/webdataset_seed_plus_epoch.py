@@ -1,0 +1,19 @@
+"""webdataset 1.0.2: the second pass of one seed comes in the order of the first pass of the next seed.
+
+Clause C3.4: two epochs and two seeds permute by different keys. `detshuffle` is "a reproducible shuffling mechanism based on a seed and
+epoch" (docstring, https://github.com/webdataset/webdataset/blob/main/src/webdataset/filters.py); it adds the two. Not found upstream.
+"""
+
+import webdataset as wds
+
+
+def passes(seed: int) -> list[list[str]]:
+    """Return the order of the first two passes through 50 shards."""
+    shards = wds.DataPipeline(wds.SimpleShardList([f"{number}.tar" for number in range(50)]), wds.detshuffle(1000, seed=seed))
+    return [[shard["url"] for shard in shards] for _ in range(2)]
+
+
+found = passes(7)[1] == passes(8)[0]
+print(f"webdataset {wds.__version__}: expected the second pass of seed 7 in another order than the first of seed 8")
+print(f"got {'the same order' if found else 'another order'}")
+raise SystemExit(0 if found else 1)
