@@ -10,6 +10,7 @@ Not promised: `layout` and `whole_steps`, for `even_batches` repeats samples at 
 duplicated"), on one rank its last step is smaller; `rebatch` and `elastic`, for batches are counted; several sources.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from itertools import chain, count
@@ -26,8 +27,11 @@ from .hf_blocks import Batch, Blocks, CausalDriver, files, grouped, restored, sh
 for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
     os.environ.pop(name, None)
 
+# Accelerate collects garbage again and again, which what was imported is not.
+gc.freeze()
 
-class Accelerator(accelerate.Accelerator):
+
+class Accelerator(accelerate.Accelerator):  # type: ignore[misc]  # it has no types
     """An Accelerator that is told which process it is."""
 
     def __init__(self, layout: Layout) -> None:

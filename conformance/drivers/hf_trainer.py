@@ -12,6 +12,7 @@ Not promised: `layout`, for ranks of a Trainer find each other through a process
 `save` before `commit` is refused: a Trainer saves after a step. A run without a step has no checkpoint, and begins anew.
 """
 
+import gc
 import os
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,6 +29,9 @@ from .hf_blocks import Batch, Blocks, CausalDriver, files, restored, shifted
 # A process of its own is no reason to look for a process group.
 for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
     os.environ.pop(name, None)
+
+# Accelerate collects garbage again and again, which what was imported is not.
+gc.freeze()
 
 
 class Ended(BaseException):
@@ -47,7 +51,7 @@ class Model(torch.nn.Module):
         return self.weight.sum()
 
 
-class Trainer(transformers.Trainer):
+class Trainer(transformers.Trainer):  # type: ignore[misc]  # it has no types
     """A Trainer that notes the micro-batches of a step in place of training on them."""
 
     noted: list[Batch]
@@ -58,7 +62,7 @@ class Trainer(transformers.Trainer):
         return torch.zeros(())
 
 
-class Steps(transformers.TrainerCallback):
+class Steps(transformers.TrainerCallback):  # type: ignore[misc]
     """Lets the Trainer go on when the driver asks for something, and gives it that: a step, a checkpoint, None at the end, or an error."""
 
     def __init__(self) -> None:
