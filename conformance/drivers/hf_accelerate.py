@@ -1,13 +1,13 @@
 """Drives the prepared DataLoader of Hugging Face's Accelerate 1.15.0, which a resumed training loop enters by `skip_first_batches`.
 
-The loop is that of the page "Checkpointing" (https://huggingface.co/docs/accelerate/v1.15.0/en/usage_guides/checkpoint) and of its scripts
-(https://github.com/huggingface/accelerate/blob/v1.15.0/examples/complete_nlp_example.py): `prepare`, `load_state`, then `skip_first_batches` for what is
-left of the epoch, and after it the prepared loader again. As in those scripts, the batches taken so far name the checkpoint and say where to go on, and
-nobody calls `set_epoch`, which the loader does for itself. `use_seedable_sampler` with `set_seed` is what DataLoaderConfiguration recommends for results
-that can be reproduced. Ranks of one process share Accelerate's state: each is told its number and theirs, as launched processes are.
+The loop is that of https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint and of the scripts that it
+comes with (examples/complete_nlp_example.py): `prepare`, `load_state`, `skip_first_batches` for what is left of the epoch, and then the
+prepared loader again. As there, the batches taken so far name a checkpoint and say where to go on, and nobody calls `set_epoch`: the loader
+counts its epochs. `use_seedable_sampler`, with `set_seed`, is what DataLoaderConfiguration has for results that are "fully reproducible".
+Ranks share a process, and with it Accelerate's state: each is told its number and theirs, as launched processes are.
 
-Not promised: `layout` and `whole_steps`, for `even_batches` repeats samples at the end of an epoch ("samples at the start of the dataset will be
-duplicated"), on one rank its last step is smaller; `rebatch` and `elastic`, for batches are counted; several sources.
+Not promised: `layout` and `whole_steps`, for with `even_batches` "samples at the start of the dataset will be duplicated" at the end of an
+epoch, and one rank ends it in a smaller step; `rebatch` and `elastic`, for batches are counted; several sources, which nothing weighs.
 """
 
 import gc

@@ -1,32 +1,34 @@
-"""Drives streaming datasets of Hugging Face's datasets 5.2.0, Parquet on disk, through torchdata's StatefulDataLoader 0.11.0.
+"""Drives streams of Hugging Face's datasets 5.2.0, Parquet on disk, through StatefulDataLoader of torchdata 0.11.0.
 
-The calls are those of the pages "Stream" (https://huggingface.co/docs/datasets/v5.2.0/en/stream: load_dataset with streaming=True, interleave_datasets
-with probabilities, shuffle, set_epoch in the training loop, "Save a dataset checkpoint and resume iteration") and "Use with PyTorch"
-(https://huggingface.co/docs/datasets/v5.2.0/en/use_with_pytorch: StatefulDataLoader, split_dataset_by_node). A source is stored as four files, which
-ranks share where their number divides it. Mixtures stop at `all_exhausted`, the strategy of that page that leaves no example out. All else is as
-the library has it, a buffer of 1,000 examples too.
+The calls are those of the pages on streaming (https://huggingface.co/docs/datasets/v5.2.0/stream: `load_dataset` with `streaming=True`,
+`interleave_datasets` with probabilities, `shuffle`, `set_epoch` in the training loop, `load_state_dict`) and on PyTorch
+(https://huggingface.co/docs/datasets/v5.2.0/use_with_pytorch: StatefulDataLoader, `split_dataset_by_node`). A source has four files, which
+ranks share where their number divides it. A mixture stops at `all_exhausted`, the strategy that leaves no example out. All else is as the
+library has it, a buffer of 1,000 examples too.
 
-Not promised: `resume` of a shuffled dataset ("examples from shuffle buffers are lost when resuming"), nor `one_state` and `elastic` of any; `layout` and
-`workers`, for each rank and each worker reads files, or examples, of its own; `whole_steps`, for ranks may have more examples than others; `prefix`.
-`save` before `commit` is refused: the state is that "at the latest example it yielded".
+Not promised: `resume` of a shuffled stream ("examples from shuffle buffers are lost when resuming"), `one_state` and `elastic` of any;
+`layout` and `workers`, for every rank and worker reads files, or examples, of its own; `whole_steps`, for ranks may have more examples than
+others; `prefix`, for sources are drawn at random. `save` before `commit` is refused: the state is that "at the latest example it yielded".
 
-The library waits five seconds at the end of each pass over files that are interleaved, for threads of Arrow. That decides no token, and is left out.
+Where files are interleaved the library waits for five seconds at the end of each pass, until threads of Arrow have ended. That decides no
+token, and is left out.
 """
 
 import os
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 
+# Read while the library is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-import datasets  # noqa: E402 it reads the environment while it is imported
-from datasets.distributed import split_dataset_by_node  # noqa: E402
-from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: E402
+import datasets
+from datasets.distributed import split_dataset_by_node
+from torchdata.stateful_dataloader import StatefulDataLoader
 
-from ..driver import Layout, MicroBatch, Refusal, Settings  # noqa: E402
-from .hf_blocks import Batch, CausalDriver, blocks, shifted  # noqa: E402
-from .tokens import weights  # noqa: E402
+from ..driver import Layout, MicroBatch, Refusal, Settings
+from .hf_blocks import Batch, CausalDriver, blocks, shifted
+from .tokens import weights
 
 datasets.disable_progress_bars()
 datasets.config.SLEEP_TIME_ON_THREADS_SHUTDOWN = 0
@@ -87,9 +89,10 @@ class InOrder(CausalDriver):
 
     def epochs(self) -> Iterator[Batch]:
         """Yield the batches of all epochs, from this one on."""
-        for self.epoch in count(self.epoch):
+        while True:
             self.dataset.set_epoch(self.epoch)
             yield from self.loader
+            self.epoch += 1
 
     def next(self) -> list[MicroBatch] | None:
         """Take a step's batches."""

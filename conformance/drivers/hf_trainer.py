@@ -1,19 +1,19 @@
 """Drives the Trainer of Hugging Face's transformers 5.24.0, which skips on resume the batches that it has trained on.
 
-A Trainer trains in a thread, with everything that belongs to it: `train()`, its sampler, `gradient_accumulation_steps`, checkpoints of its own,
-and `train(resume_from_checkpoint=...)`. Only its forward and backward pass is left out: `training_step`, which its page offers for that
-(https://huggingface.co/docs/transformers/v5.24.0/en/main_classes/trainer), notes the batch that it is given. A callback hands over the batches of each
-optimizer step, before the optimizer takes it, and asks for a checkpoint (`control.should_save`) where one is wanted. Arguments are the defaults;
-`ignore_data_skip` is False, of which that page says that a resumed run skips "the first epochs and batches to get to the same training data".
-`max_steps` ends the run.
+A Trainer trains in a thread, with all that belongs to it: `train()`, its sampler, `gradient_accumulation_steps`, checkpoints of its own and
+`train(resume_from_checkpoint=...)` (https://huggingface.co/docs/transformers/v5.24.0/trainer). Only the forward and backward pass is left
+out: `training_step`, which that page has subclasses override, notes the batch that it is given. A callback hands over the batches of each
+optimizer step, before it is taken, and asks for a checkpoint by `control.should_save`. Arguments are the defaults, `ignore_data_skip=False`
+too: "skips seen data (slower resume but exact continuation)". `max_steps` ends the run.
 
-Not promised: `layout`, for ranks of a Trainer find each other through a process group, and the driver has one rank in a process; `whole_steps`, for
-`dataloader_drop_last` is False and an epoch ends in a smaller step; `rebatch`, for a Trainer warns of other batch sizes on resume; several sources.
-`save` before `commit` is refused: a Trainer saves after a step. A run without a step has no checkpoint, and begins anew.
+Not promised: `layout`, for ranks of a Trainer need a process group, and the driver has one in a process; `whole_steps`, for an epoch ends
+in a smaller step where `dataloader_drop_last` is False; `rebatch`, for a Trainer warns of other arguments on resume; several sources.
+`save` before `commit` is refused: a Trainer saves after a step. A run that has taken none has no checkpoint, and begins anew.
 """
 
 import gc
 import os
+import weakref
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -138,6 +138,8 @@ class TrainerThread(CausalDriver):
         self.over = settings.length < layout.batch_size
         self.thread = Thread(target=self.steps.run, args=(trainer, checkpoint), daemon=True)
         self.thread.start()
+        # A driver that is dropped without a close leaves no thread either.
+        weakref.finalize(self, self.steps.asked.put, "end")
 
     def next(self) -> list[MicroBatch] | None:
         """Let the Trainer come to its next step."""
