@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate peers gpu-check lint kernels vectors clean
+.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate peers conform-peers found gpu-check lint kernels vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -10,6 +10,8 @@ ARGS ?=
 # what `make conform` judges, and how thoroughly: quick or full
 LOADER ?= reference
 MODE ?= quick
+# which reproductions `make found` runs: those whose names begin so
+FOUND ?=
 # whose environment `make peers` makes: everybody's, where none is named
 PEER ?=
 # what `make fuzz` runs, every target where none is named, and for how long
@@ -19,7 +21,7 @@ SECONDS ?= 60
 GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 
 help: ## list the targets ## make
-	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-10s %s\n  %-15s example: %s\n", t[1], $$2, "", $$3}' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## /{split($$1, t, ":"); printf "  make %-14s %s\n  %-19s example: %s\n", t[1], $$2, "", $$3}' Makefile
 
 setup: .venv/native | .path/fivepoint ## make .venv with fivepoint and all it needs, at the versions of constraints.txt ## make setup
 
@@ -56,6 +58,12 @@ bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, an
 peers: .venv/native ## make the environments of other projects' loaders, or of one: each is a name for `make conform LOADER=` ## make peers PEER=grain
 	.venv/bin/fivepoint peers build $(PEER)
 
+conform-peers: peers ## hold them to the contract beside the fast path: a table, peers-report/report.json and index.html ## make conform-peers PEER=grain MODE=full
+	.venv/bin/fivepoint peers judge $(PEER) --$(MODE) $(ARGS)
+
+found: peers ## show each fault that was found in a released loader, by a script that uses it alone, and write docs/found.md ## make found FOUND=grain
+	.venv/bin/python -P found/run.py $(FOUND)
+
 gpu-check: .path/fivepoint ## build, contract, sanitizers and speed on a CUDA device; says so where there is none ## make gpu-check GPU_PYTHON=python3
 	"$(GPU_PYTHON)" benchmarks/gpu.py $(ARGS)
 
@@ -73,7 +81,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path .peers build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path .peers peers-report build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -f fastpath/_C.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

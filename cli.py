@@ -11,6 +11,7 @@ import typer
 from . import __version__
 from .audit import commands as audit_commands
 from .conformance import commands as conformance_commands
+from .conformance.peer_commands import peers
 from .corpus import commands as corpus_commands
 from .errors import EndedEarlyError, FivepointError, OutputError
 
@@ -41,7 +42,8 @@ app.command()(audit_commands.bench)
 app.command()(audit_commands.replay)
 app.command()(audit_commands.where)
 app.command()(conformance_commands.conform)
-app.add_typer(conformance_commands.peers, name="peers")
+app.command()(conformance_commands.report)
+app.add_typer(peers, name="peers")
 
 
 def main() -> None:

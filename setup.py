@@ -33,6 +33,7 @@ setup(
     package_data={
         "fivepoint": ["py.typed"],
         "fivepoint.conformance": ["*.md", "*.json", "*.toml"],
+        "fivepoint.conformance.report": ["*.html"],
         "fivepoint.fastpath": ["*.pyi"],
         "fivepoint.spec": ["*.md", "*/*.json", "*/*.md"],
     },

@@ -35,6 +35,9 @@ def conform(
     processes: Annotated[
         bool, typer.Option("--processes/--in-process", help="Give every rank a process, also where a check needs none.")
     ] = False,
+    budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=1, help="Time for the whole run: what it has no room for is left out, and said.")
+    ] = None,
     python: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The interpreter of the environment that the loader is installed in; fivepoint need not be."),
@@ -44,6 +47,7 @@ def conform(
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as JUnit XML.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one HTML page.")] = None,
     known: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Known failures, a line each: the check and the reason. One that passes is an error."),
@@ -80,33 +84,37 @@ def conform(
     elif record is not None:
         _record(opened(names or [], process, processes, limit, python) if names or process is not None else None, case, record)
     elif trace:
-        outputs = Outputs(json_file, junit)
+        outputs = Outputs(json_file, junit, html)
         outputs.expect_writable()
-        _report(_judge_traces([Path(name) for name in names or []], checks), outputs)
+        _ended(_judge_traces([Path(name) for name in names or []], checks), outputs)
     else:
         if (case is None) != (check is None):
             raise UsageError("expected --case FILE and --check ID together, found one of them")
         expected = read(known, [each.id for each in collected()]) if known else {}
         given = read_case(case) if case else None
-        outputs = Outputs(json_file, junit, cases)
+        outputs = Outputs(json_file, junit, html, cases)
         outputs.expect_writable()
         loader = opened(names or [], process, processes, limit, python)
-        _report(judged(loader, checks, "full" if full else "quick", seed, expected, given), outputs, case)
+        _ended(judged(loader, checks, "full" if full else "quick", seed, expected, given, budget), outputs, case)
 
 
-peers = typer.Typer(no_args_is_help=True, help="Loaders of other projects: make an environment of its own for each.")
-
-
-@peers.command()
-def build(
-    names: Annotated[list[str] | None, typer.Argument(metavar="PEER", help="All, where none is named.")] = None,
-    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the environments are made.")] = Path(".peers"),
+def report(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Reports of `fivepoint conform --json`, or of this command.")],
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one HTML page: behind each verdict its proof.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the reports as one JSON file.")] = None,
+    title: Annotated[str, typer.Option(help="The heading of the page.")] = "Loaders and the contract",
 ) -> None:
-    """Make the environments of peers, some hundred megabytes each; what is there is left as it is. Then: fivepoint conform PEER."""
-    from . import peers
+    """Put reports on loaders side by side: a table, a file, a page. Of two on one loader the later counts."""
+    from .report.comparison import read
+    from .report.page import write_page
+    from .report.terminal import print_comparison
 
-    for peer in peers.chosen(names or []):
-        typer.echo(f"{peer.name}: {'made' if peers.build(peer, folder) else 'is there'}, in {folder / peer.environment}")
+    comparison = read(files)
+    print_comparison(comparison)
+    if json_file:
+        comparison.write(json_file)
+    if html:
+        write_page(comparison, html, title)
 
 
 def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:
@@ -151,7 +159,7 @@ def _matrix(names: list[str], thorough: bool) -> None:
     raise typer.Exit(1 if astray(found) or (idle(found.values()) and not thorough) else 0)
 
 
-def _report(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None:
+def _ended(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None:
     from .running import report
 
     report(outcome, outputs, case)

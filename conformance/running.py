@@ -19,9 +19,11 @@ from .doors.adopting import adopted
 from .opening import Opened
 from .registry import Check
 from .report import Outcome
+from .report.comparison import Comparison, Judged
 from .report.files import case_folder, case_path, write_case
 from .report.junit import write_junit
-from .report.machine import write_json
+from .report.machine import to_json, write_json
+from .report.page import write_page
 from .report.terminal import print_outcome
 from .suite import declared_or_none, replay, run
 from .verdict import Finding
@@ -31,15 +33,16 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of a run: its report as JSON and as JUnit XML, and the folder in which cases that fail get one of their own."""
+    """The files of a run: its report as JSON, as JUnit XML and as a page, and the folder in which cases that fail get one of their own."""
 
     json: Path | None = None
     junit: Path | None = None
+    html: Path | None = None
     cases: Path | None = None
 
     def expect_writable(self) -> None:
         """Raise OutputError for what cannot be written, before work is done whose result goes there."""
-        for file in (self.json, self.junit):
+        for file in (self.json, self.junit, self.html):
             if file:
                 expect_writable(file)
         if self.cases:
@@ -50,8 +53,19 @@ class Outputs:
                 os.rmdir(tempfile.mkdtemp(prefix=".fivepoint-", dir=folder))
 
 
-def judged(opened: Opened, checks: Sequence[Check], mode: str, seed: int, known: Mapping[str, str], case: Case | None) -> Outcome:
-    """Return what the checks find, on their own cases or on this one; of a run that was stopped, what they had found."""
+def judged(
+    opened: Opened,
+    checks: Sequence[Check],
+    mode: str,
+    seed: int,
+    known: Mapping[str, str] | None = None,
+    case: Case | None = None,
+    budget: float | None = None,
+) -> Outcome:
+    """Return what the checks find, on their own cases or on this one; of a run that was stopped, what they had found.
+
+    `budget` is the time for all checks, in seconds.
+    """
     findings: list[Finding] = []
     declared = None
     stopped: BaseException | None = None
@@ -63,7 +77,7 @@ def judged(opened: Opened, checks: Sequence[Check], mode: str, seed: int, known:
                 advance(finding.check, finding.verdict)
 
             if case is None:
-                run(bench, [each.id for each in checks], mode, seed, hear)
+                run(bench, [each.id for each in checks], mode, seed, hear, budget=budget)
             else:
                 mode = "case"
                 for each in checks:
@@ -72,7 +86,7 @@ def judged(opened: Opened, checks: Sequence[Check], mode: str, seed: int, known:
     except (KeyboardInterrupt, SystemExit, OutputError) as reason:
         stopped = reason
     clauses = {each.id: each.clause for each in checks}
-    return Outcome(opened.loader, opened.asked, mode, seed, declared, findings, clauses, known, stopped=stopped)
+    return Outcome(opened.loader, opened.asked, mode, seed, declared, findings, clauses, known or {}, stopped=stopped)
 
 
 def report(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None:
@@ -110,6 +124,8 @@ def _writers(outcome: Outcome, outputs: Outputs, cases: Mapping[str, Path]) -> I
         yield lambda: write_json(outcome, outputs.json)
     if outputs.junit and not outcome.stopped:
         yield lambda: write_junit(outcome, outputs.junit)
+    if outputs.html and not outcome.stopped:
+        yield lambda: write_page(Comparison((Judged(to_json(outcome)),)), outputs.html, f"{outcome.loader} and the contract")
 
 
 @contextmanager

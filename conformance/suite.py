@@ -16,7 +16,7 @@ from .registry import CHECKS, QUICK, Check, Scale
 from .shapes import Short
 from .shrink import kind, smallest
 from .strides import fitted
-from .verdict import BROKEN, ERROR, HOLDS, NOT_APPLICABLE, REFUSAL, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
+from .verdict import BROKEN, ERROR, HOLDS, NOT_APPLICABLE, OVER, REFUSAL, REFUSED, WORST_FIRST, Broken, Finding, NotApplicable
 
 WHOLE = "C2.5"
 """The clause that says that steps are whole."""
@@ -27,6 +27,18 @@ GIVE_UP = 3
 
 Where one of the driver's own checks does, in the simplest case, there is nothing to be said of the loader.
 """
+
+
+class Budget:
+    """Seconds for a whole run: each check that is left may take an equal share of what is left, and its first case whatever that takes."""
+
+    def __init__(self, seconds: float, checks: int) -> None:
+        self._end, self._left = time.monotonic() + seconds, checks
+
+    def share(self) -> float:
+        """Return the moment at which the next check should be done; one that has passed, where nothing is left."""
+        self._left -= 1
+        return time.monotonic() + (self._end - time.monotonic()) / (self._left + 1)
 
 
 def collected(select: Sequence[str] = ()) -> list[Check]:
@@ -49,8 +61,12 @@ def run(
     seed: int = 0,
     report: Callable[[Finding], None] = lambda finding: None,
     shrinking: float = SHRINKING,
+    budget: float | None = None,
 ) -> list[Finding]:
-    """Return the finding of every selected check; `report` hears of each as it is made, `shrinking` is the time for each that fails."""
+    """Return the finding of every selected check; `report` hears of each as it is made, `shrinking` is the time for each that fails.
+
+    `budget` is the time for all: cases that it has no room for are left out, and the findings say so.
+    """
     findings: list[Finding] = []
     try:
         declared = declaration(bench)
@@ -59,8 +75,14 @@ def run(
         report(findings[0])
         return findings
     patience = Patience()
-    for check in collected(select):
-        findings.append(patience.finding(check, lambda check: judge(bench, check, declared, mode, seed, shrinking)))
+    checks = collected(select)
+    clock = Budget(budget if budget is not None else float("inf"), len(checks))
+
+    def judged(check: Check) -> Finding:
+        return judge(bench, check, declared, mode, seed, shrinking, until=clock.share())
+
+    for check in checks:
+        findings.append(patience.finding(check, judged))
         report(findings[-1])
     return findings
 
@@ -123,14 +145,23 @@ def judge(
     seed: int = 0,
     shrinking: float = SHRINKING,
     most: int | None = None,
+    until: float = float("inf"),
 ) -> Finding:
-    """Return the finding of one check: broken at its first case that fails, which is made smaller; `most` cases are looked at."""
+    """Return the finding of one check: broken at its first case that fails, which is made smaller.
+
+    `most` cases are looked at, and no further one is begun after the moment `until`.
+    """
     if missing := sorted(check.needs - declared.promises):
         return Finding(check.id, check.clause, REFUSED, f"does not promise {', '.join(missing)}")
     scale = Scale(mode, random.Random(f"{seed} {check.id}"))
     start = time.monotonic()
+    if start >= until:
+        return Finding(check.id, check.clause, NOT_APPLICABLE, OVER)
     best = Finding(check.id, check.clause, NOT_APPLICABLE, "has no case")
-    for case in islice(check.cases(scale), most):
+    for number, case in enumerate(islice(check.cases(scale), most)):
+        if number and time.monotonic() >= until:
+            best = replace(best, reason="; ".join(said for said in (best.reason, OVER) if said))
+            break
         case = fitted(case, declared.stride)
         found = attempt(bench, check, case, declared)
         if found.verdict == REFUSED and "layout" not in declared.promises and (narrow := narrowed(case)) != case:
@@ -140,7 +171,7 @@ def judge(
             # Whatever else the machine did meanwhile is no fault of the loader's.
             found = attempt(bench, check, Case.from_json(found.case), declared)
         if found.verdict == BROKEN:
-            best = shrunk(bench, check, found, declared, shrinking)
+            best = shrunk(bench, check, found, declared, min(shrinking, until - time.monotonic()))
             break
         best = min(best, found, key=lambda finding: WORST_FIRST.index(finding.verdict))
     return replace(best, seconds=time.monotonic() - start)

@@ -1,6 +1,8 @@
 """What a check finds: a verdict, and for a broken clause its proof."""
 
-from dataclasses import asdict, dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from .trace import Sample, Trace
@@ -8,6 +10,8 @@ from .trace import Sample, Trace
 HOLDS, BROKEN, REFUSED, NOT_APPLICABLE = "holds", "broken", "refused", "not applicable"
 REFUSAL, ERROR = "a refusal", "an error"
 """How it begins, what came in place of samples."""
+OVER = "the budget was used up"
+"""The reason of a finding that rests on fewer cases than its check has, or on none."""
 WORST_FIRST = (BROKEN, HOLDS, REFUSED, NOT_APPLICABLE)
 
 
@@ -51,6 +55,13 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object, without what is empty."""
         return {key: value for key, value in asdict(self).items() if value not in ("", {}, None)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Finding":
+        """Return the finding that a report holds: its case is an object there, its time whole milliseconds."""
+        names = {each.name for each in fields(cls)} - {"case", "seconds"}
+        case = json.dumps(value["case"]) if "case" in value else ""
+        return cls(**{name: value[name] for name in names if name in value}, case=case, seconds=value["milliseconds"] / 1000)
 
 
 def worst(verdicts: list[str]) -> str:

@@ -17,6 +17,7 @@ KINDS = {
     "fivepoint-prepare-report": "a report of `fivepoint prepare`",
     "fivepoint-trained-bpe": "a report of a trained tokenizer",
     "fivepoint-conformance": "a report of `fivepoint conform`",
+    "fivepoint-comparison": "reports of `fivepoint report`",
     "fivepoint-trace": "a recorded trace",
     "fivepoint-vectors": "a file of golden vectors",
 }

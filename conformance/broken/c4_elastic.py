@@ -20,7 +20,7 @@ class RoundsToTheRanks(Honest):
 class CountsPerRank(Honest):
     """Keeps the samples of each rank apart, and takes those of the first rank times the ranks that there are now."""
 
-    clause, fault, also = "C4.3", 10, ("C4.4",)
+    clause, fault, also = "C4.3", 10, ("C4.4", "C4.9")
 
     def restore(self, states: list[dict[str, Any]]) -> None:
         """Multiply the first rank's count with the ranks of today."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ..contract import clauses
 from ..driver import MUSTS
-from ..verdict import BROKEN, HOLDS, REFUSED
+from ..verdict import BROKEN, HOLDS, OVER, REFUSED
 from . import Outcome
 
 ENOUGH = 0.5
@@ -23,6 +23,8 @@ def remarks(outcome: Outcome) -> Iterator[str]:
             f"Judged on {len(judged)} of {len(outcome.findings)} checks, {len(refused)} were refused: "
             "of what was not judged nothing is known, whatever the exit code."
         )
+    if cut := [finding for finding in outcome.findings if OVER in finding.reason]:
+        yield f"{len(cut)} of {len(outcome.findings)} checks were not judged on all their cases: the budget was used up."
     should = sorted({finding.clause for finding in outcome.broken if not clauses()[finding.clause].must})
     if should:
         verb = "says" if len(should) == 1 else "say"

@@ -13,10 +13,13 @@ from ..console import sized
 from ..known import expected, stale
 from ..verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Finding
 from . import Outcome
+from .comparison import Comparison
 from .proof import proof, text, title
 from .remarks import remarks
 from .words import plain
 
+SIGNS = {HOLDS: "✓", BROKEN: "✗", REFUSED: "-", NOT_APPLICABLE: "·"}
+"""What stands for a verdict where there is no room for the word."""
 STYLES = {HOLDS: "green", BROKEN: "bold red", REFUSED: "yellow", NOT_APPLICABLE: "dim"}
 
 
@@ -42,6 +45,19 @@ def print_outcome(outcome: Outcome) -> None:
         said = f"stopped: {len(outcome.findings)} of {len(outcome.checks)} checks were judged"
         console.print(Text(said, style="bold red"), soft_wrap=True)
     console.print(_closing(outcome), soft_wrap=not seen)
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print loaders beside clauses, a sign for each verdict."""
+    table = Table(box=SIMPLE, caption=", ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()), caption_justify="left")
+    table.add_column("clause", no_wrap=True)
+    for each in comparison.judged:
+        table.add_column(Text(plain(f"{each.loader} {each.report['loader_version']}".strip())), justify="center", overflow="fold")
+    for clause in comparison.clauses:
+        verdicts = [each.verdict(clause.id) for each in comparison.judged]
+        signs = [Text(SIGNS.get(verdict, ""), style=STYLES.get(verdict, "")) for verdict in verdicts]
+        table.add_row(f"{clause.id} {clause.title}", *signs)
+    sized(Console()).print(table)
 
 
 def _alike(outcome: Outcome) -> Iterable[list[Finding]]:
