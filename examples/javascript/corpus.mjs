@@ -4,15 +4,18 @@ import { join } from "node:path";
 import { hash, parse } from "./canonical.mjs";
 import { refuseIf } from "./refused.mjs";
 
-const SIZES = { uint16: 2, uint32: 4 };
+const READ = {
+  uint16: { size: 2, token: (bytes, at) => bytes.readUInt16LE(at) },
+  uint32: { size: 4, token: (bytes, at) => bytes.readUInt32LE(at) },
+};
 
 export class Corpus {
   constructor(folder) {
     this.manifest = parse(readFileSync(join(folder, "manifest.json")));
     const { format, version, dtype, shards } = this.manifest;
     refuseIf(format !== "fivepoint-corpus" || version !== 1n, `${folder} has format ${format}, version ${version}`);
-    refuseIf(!Object.hasOwn(SIZES, dtype), `tokens of ${dtype}`);
-    this.size = SIZES[dtype];
+    refuseIf(!Object.hasOwn(READ, dtype), `tokens of ${dtype}`);
+    this.dtype = READ[dtype];
     this.shards = [];
     let first = 0;
     for (const { file, tokens, bytes } of shards) {
@@ -32,20 +35,22 @@ export class Corpus {
 
   /** Tokens `first` to `first + count - 1`, which may lie in several shards. */
   tokens(first, count) {
-    const found = [];
+    const found = new Uint32Array(count);
     for (const shard of this.shards) {
       const from = Math.max(first, shard.first);
       const length = Math.min(first + count, shard.end) - from;
-      if (length > 0) this.read(shard, from - shard.first, length, found);
+      if (length > 0) this.read(shard, from - shard.first, found.subarray(from - first, from - first + length));
     }
     return found;
   }
 
-  read({ descriptor }, first, length, found) {
-    const bytes = Buffer.alloc(length * this.size);
-    const got = readSync(descriptor, bytes, 0, bytes.length, first * this.size);
+  /** Fills an array with the tokens of a shard from `first` on. */
+  read({ descriptor }, first, found) {
+    const { size, token } = this.dtype;
+    const bytes = Buffer.alloc(found.length * size);
+    const got = readSync(descriptor, bytes, 0, bytes.length, first * size);
     refuseIf(got < bytes.length, `expected ${bytes.length} bytes of corpus ${this.manifest.name}, found ${got}`);
-    for (let at = 0; at < bytes.length; at += this.size) found.push(bytes.readUIntLE(at, this.size));
+    for (let i = 0; i < found.length; i++) found[i] = token(bytes, i * size);
   }
 
   close() {

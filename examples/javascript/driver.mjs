@@ -44,7 +44,7 @@ function planOf(corpus, { seed, seq_len, sources, phases, skips, rule, batch_siz
     })),
     phases: planned,
     skips: skips.map((skip) => skip.map(BigInt)),
-    ...(batch_size === null ? {} : { batch_sizes: [[0n, BigInt(batch_size)]] }),
+    ...(batch_size ? { batch_sizes: [[0n, BigInt(batch_size)]] } : {}),
   };
 }
 
@@ -57,11 +57,12 @@ function pin(folder) {
 function build({ corpus, settings, layout }, states) {
   const { dp_rank, dp_size, micro_batch, accumulation } = layout;
   const batchSize = dp_size * micro_batch * accumulation;
-  refuseIf(![null, batchSize].includes(settings.batch_size), `a batch size of ${settings.batch_size}, and a layout of ${batchSize}`);
-  const folders = Object.fromEntries(
-    Object.entries(settings.sources).map(([name, corpora]) => [name, corpora.map((folder) => join(corpus, folder))]),
-  );
-  const sizes = { dpRank: dp_rank, dpSize: BigInt(dp_size), microBatch: BigInt(micro_batch), batchSize: BigInt(batchSize) };
+  const asked = settings.batch_size ?? batchSize;
+  refuseIf(asked !== batchSize, `a batch size of ${asked} is asked for, and the layout makes ${batchSize}`);
+  const folders = {};
+  for (const [name, corpora] of Object.entries(settings.sources)) folders[name] = corpora.map((each) => join(corpus, each));
+  const [dpSize, microBatch] = [BigInt(dp_size), BigInt(micro_batch)];
+  const sizes = { dpRank: dp_rank, dpSize, microBatch, batchSize: BigInt(batchSize) };
   return new Loader(planOf(corpus, settings), folders, sizes, states[0]); // any rank's state resumes all
 }
 
@@ -69,7 +70,8 @@ function build({ corpus, settings, layout }, states) {
 function frame(rows) {
   const shape = [rows.length, rows[0].length];
   const bytes = Buffer.alloc(8 * shape[0] * shape[1]);
-  rows.flat().forEach((token, i) => bytes.writeUInt32LE(token, 8 * i)); // the upper half of what is below 2^32 stays 0
+  let at = 0;
+  for (const row of rows) for (const token of row) at = bytes.writeUInt32LE(token, at) + 4; // the upper half stays 0
   return { dtype: "int64", shape, bytes };
 }
 
@@ -97,7 +99,9 @@ const ANSWERS = {
     const bytes = Buffer.from(loader.state());
     return [null, [{ dtype: "uint8", shape: [bytes.length], bytes }]];
   },
-  where: ({ source, corpus, first, last }) => [loader.plan.where(source, corpus, BigInt(first), BigInt(last)).map(Number)],
+  where({ source, corpus, first, last }) {
+    return [loader.plan.where(source, corpus, BigInt(first), BigInt(last)).map(Number)];
+  },
   identity: () => [planHash(loader.description)],
   close() {
     loader.close();

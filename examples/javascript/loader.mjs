@@ -1,12 +1,15 @@
 // A loader: one number, `consumed`, and a plan that decides everything else. Its state is a checkpoint of F4.
 import { canonical, hash, parse } from "./canonical.mjs";
 import { Corpus } from "./corpus.mjs";
-import { partition } from "./partition.mjs";
+import { ranksOf } from "./partition.mjs";
 import { Plan, cut, planHash } from "./plan.mjs";
 import { refuseIf } from "./refused.mjs";
 
 export class Loader {
-  /** `folders` has, for each source, the folder of each corpus that the plan names; `layout` dp_rank, dp_size, micro_batch and the batch size. */
+  /**
+   * `description` is a plan as F3 says, `folders` has for each source the folders of its corpora, `layout` the numbers
+   * dpRank, and as BigInts dpSize, microBatch and batchSize; `state` is what `state()` returned.
+   */
   constructor(description, folders, layout, state) {
     this.description = description;
     this.plan = new Plan(description);
@@ -14,7 +17,7 @@ export class Loader {
     this.consumed = 0n;
     this.steps = 0n;
     this.begun = false;
-    this.share(); // sizes that do not divide are refused here
+    this.shares(); // sizes that do not divide are refused here
     if (state !== undefined) this.resume(parse(state));
     this.corpora = new Map();
     for (const { name, corpora } of description.sources)
@@ -24,26 +27,25 @@ export class Loader {
   /** The micro-batches of this rank's next step, {inputs, targets} each, rows of tokens; null at the end of the run. */
   next() {
     if (this.begun) throw new Error("expected commit() before the next step");
-    const { complete, ranks } = this.share();
-    if (complete) return null;
+    if (this.consumed + this.layout.batchSize > this.plan.length) return null;
     this.begun = true;
-    return ranks[this.layout.dpRank].map(([first, end]) => {
+    return this.shares()[this.layout.dpRank].map(([first, end]) => {
       const rows = [];
       for (let position = first; position < end; position++) rows.push(this.row(position));
-      return { inputs: rows.map((row) => row.slice(0, -1)), targets: rows.map((row) => row.slice(1)) };
+      return { inputs: rows.map((row) => row.subarray(0, -1)), targets: rows.map((row) => row.subarray(1)) };
     });
   }
 
-  /** A7: which positions of the step at `consumed` each rank reads. */
-  share() {
-    const { dpSize: dp_size, microBatch: micro_batch, batchSize } = this.layout;
-    const { length } = this.plan;
-    return partition({ length, batch_sizes: [[0n, batchSize]], dp_size, micro_batch, consumed: this.consumed });
+  /** A7: the positions of each rank's micro-batches in the step at `consumed`. */
+  shares() {
+    const { dpSize, microBatch, batchSize } = this.layout;
+    return ranksOf(this.consumed, batchSize, dpSize, microBatch);
   }
 
   row(position) {
     const { source, spans } = this.plan.resolve(position);
-    return spans.flatMap(([corpus, first, count]) => this.corpora.get(`${source}/${corpus}`).tokens(Number(first), Number(count)));
+    const [[corpus, first, count]] = spans; // a sample is one whole window in this version of plans
+    return this.corpora.get(`${source}/${corpus}`).tokens(Number(first), Number(count));
   }
 
   commit() {
@@ -67,8 +69,10 @@ export class Loader {
   }
 
   /** Goes on from a checkpoint of the same past, whatever the plan says of the future. */
-  resume({ format, version, consumed, step, plan }) {
+  resume({ format, version, consumed, step, plan, prefix_hash }) {
     refuseIf(format !== "fivepoint-checkpoint" || version !== 1n, `a state of format ${format}, version ${version}`);
+    refuseIf(hash(plan) !== prefix_hash, "the state is damaged: its prefix_hash is not that of its plan");
+    refuseIf([consumed, step].some((number) => typeof number !== "bigint"), "the state has no consumed, or no step");
     const differ = differences(plan, cut(this.description, consumed));
     refuseIf(differ.length > 0, `the state is of another past: ${differ.join(", ")}`);
     this.consumed = consumed;

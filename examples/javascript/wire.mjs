@@ -1,5 +1,7 @@
 // Messages with the suite: a line of JSON, then the bytes of its frames (conformance/DRIVERS.md, "A process").
 
+const STRING_OR_LARGE = /"(?:[^"\\]|\\.)*"|(?<![\d.])\d{16,}(?![\d.eE])/g;
+
 /** Yields [request, frames] for each message of a stream; frames are the raw bytes. */
 export async function* messages(stream) {
   const chunks = stream[Symbol.asyncIterator]();
@@ -29,8 +31,7 @@ export async function* messages(stream) {
 }
 
 /** JSON in which integers that JSON.parse would round are text: BigInt takes both. Strings stay as they are. */
-const exact = (line) =>
-  line.replace(/"(?:[^"\\]|\\.)*"|(?<![\d.])\d{16,}(?![\d.eE])/g, (found) => (found.startsWith('"') ? found : `"${found}"`));
+const exact = (line) => line.replace(STRING_OR_LARGE, (found) => (found.startsWith('"') ? found : `"${found}"`));
 
 /** Writes a message; its frames are {dtype, shape, bytes}. */
 export function send(stream, message, frames = []) {
