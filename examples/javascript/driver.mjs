@@ -60,7 +60,8 @@ function build({ corpus, settings, layout }, states) {
   const asked = settings.batch_size ?? batchSize;
   refuseIf(asked !== batchSize, `a batch size of ${asked} is asked for, and the layout makes ${batchSize}`);
   const folders = {};
-  for (const [name, corpora] of Object.entries(settings.sources)) folders[name] = corpora.map((each) => join(corpus, each));
+  for (const [name, corpora] of Object.entries(settings.sources))
+    folders[name] = corpora.map((folder) => join(corpus, folder));
   const [dpSize, microBatch] = [BigInt(dp_size), BigInt(micro_batch)];
   const sizes = { dpRank: dp_rank, dpSize, microBatch, batchSize: BigInt(batchSize) };
   return new Loader(planOf(corpus, settings), folders, sizes, states[0]); // any rank's state resumes all
