@@ -194,26 +194,42 @@ def bench(
     rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often, each time elsewhere in the run.")] = 5,
     threads: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Reads at a time.")] = 16,
     steps_ahead: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Steps that are read ahead.")] = 2,
+    gate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What --json printed three times or more: exit code 1 where a ratio fell by more than noise."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure how fast a rank's batches come from your corpora and disk, beside plain reads and copies, and what your training takes."""
     from ..reference.plan import Plan
-    from .console import print_json
+    from .console import note, print_json
+    from .gate import Baseline
     from .layout import Layout
     from .serve import loader_class
-    from .supply import Share, headroom, measure
+    from .supply import Share, extent, headroom, measure
     from .tables import print_supply
 
     if step_seconds is not None and not math.isfinite(step_seconds):
         raise OptionError(f"expected --step-seconds S to be what a step takes, found {step_seconds}")
     opened = Plan.load(plan)
     share = Share(Layout.of(opened, dp_size, micro_batch, accumulation), dp_rank)
+    baseline = Baseline.read(gate) if gate else None
+    if baseline:
+        baseline.expect_alike(extent(opened, share, steps, rounds))
     kind: Any = loader_class("fastpath")
-    with kind(opened, dp_rank, dp_size, micro_batch, accumulation, steps_ahead=steps_ahead, threads=threads) as loader:
-        found = {"plan_hash": opened.plan_hash, **measure(loader, share, steps, rounds, threads)}
-    if step_seconds is not None:
-        found = headroom(found, step_seconds)
-    print_json(found) if as_json else print_supply(found)
+
+    def measured() -> dict[str, Any]:
+        with kind(opened, dp_rank, dp_size, micro_batch, accumulation, steps_ahead=steps_ahead, threads=threads) as loader:
+            found = measure(loader, share, steps, rounds, threads)
+        if step_seconds is not None:
+            found = headroom(found, step_seconds)
+        print_json(found) if as_json else print_supply(found)
+        return found
+
+    if baseline is None:
+        measured()
+    elif not baseline.held(measured, note if as_json else typer.echo):
+        raise typer.Exit(1)
 
 
 def replay(

@@ -1,6 +1,7 @@
 """How fast one rank's batches come on this machine, beside what its disk and its memory can do (C5.1, C5.4)."""
 
 import os
+import platform
 import resource
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,6 +66,13 @@ class Share:
         return [at for first, size in served for at in partition.rank_positions(first, size, self.layout.dp_size or 1, self.dp_rank)]
 
 
+def extent(plan: Plan, share: Share, steps: int, rounds: int) -> dict[str, Any]:
+    """Return what is measured: the same of two measurements whose ratios can be compared. Raises RangeError for a run that is too short."""
+    counts = [len(share.positions(start, steps)) for start in share.starts(steps, rounds + 1)]
+    tokens = round(median(counts[1:]) * plan.phases[0].seq_len / steps)
+    return {"plan_hash": plan.plan_hash, "steps": steps, "rounds": rounds, "tokens_per_step": tokens}
+
+
 def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int) -> dict[str, Any]:
     """Return a rank's supply in tokens a second, cold and warm, beside what the machine gives: medians of `rounds`, measured in turn.
 
@@ -126,12 +134,18 @@ def measure(loader: Loader, share: Share, steps: int, rounds: int, threads: int)
         }
     forgot = all(cold)
     return {
-        "steps": steps,
-        "rounds": rounds,
-        "tokens_per_step": round(median(tokens[1:]) / steps),
+        **extent(plan, share, steps, rounds),
+        "machine": machine(),
         "cold": supplies[COLD] | {"seconds_to_first_batch": median(first_batch[1:])} if forgot else None,
         "warm": supplies[WARM],
     }
+
+
+def machine() -> str:
+    """Return what this machine calls its processor."""
+    said = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = [line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
 
 def headroom(found: dict[str, Any], step_seconds: float) -> dict[str, Any]:

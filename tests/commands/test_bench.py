@@ -1,5 +1,6 @@
 """`fivepoint bench`: the figures agree with each other and with a disk whose speed is known; what was not cold is not called so."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -10,7 +11,7 @@ from runs import answer, fivepoint, prepare_run, process, refusal
 from scripted import built_shim
 
 from fivepoint.audit.layout import Layout
-from fivepoint.audit.supply import Share, extents
+from fivepoint.audit.supply import COPY, WARM, Share, extents
 from fivepoint.reference.batch import open_corpora
 from fivepoint.reference.plan import Plan
 
@@ -89,3 +90,64 @@ def test_rounds_share_no_step(folder):
 )
 def test_what_cannot_be_measured_is_refused(folder, changed, code, said):
     assert said in refusal(code, *SMALL, *changed, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def recorded(folder) -> list[dict]:
+    """Three runs, whose ratios are known."""
+    found = answer("command_bench", *SMALL, cwd=folder)
+    runs = []
+    for ratio in (1e-9, 2e-9, 4e-9):
+        supplies = {name: found[name] and found[name] | {"ratio": ratio} for name in ("cold", "warm")}
+        runs.append(found | supplies)
+    return runs
+
+
+def baseline(folder: Path, runs: list[dict]) -> str:
+    (folder / "bench.jsonl").write_text("".join(f"{json.dumps(run)}\n" for run in runs))
+    return "bench.jsonl"
+
+
+def test_the_gate_holds_while_no_ratio_fell(folder, recorded):
+    held = fivepoint(*SMALL, "--gate", baseline(folder, recorded), cwd=folder)
+    rows = 1 + bool(recorded[0]["cold"])
+    assert held.returncode == 0, held.stderr
+    assert held.stdout.endswith(f"{rows} rows, 0 fell by more than noise\n")
+    assert "measuring again" not in held.stdout and "the baseline is of" not in held.stdout
+
+
+def test_the_gate_names_what_fell_twice(folder, recorded):
+    high = [run | {"machine": "another", "warm": run["warm"] | {"ratio": 1e9}} for run in recorded]
+    fell = fivepoint(*SMALL, "--gate", baseline(folder, high), "--json", cwd=folder)
+    assert fell.returncode == 1
+    # What is printed for machines are the measurements alone: they may become lines of the next baseline.
+    assert json.loads(fell.stdout.splitlines()[0])["plan_hash"] == recorded[0]["plan_hash"]
+    assert "the baseline is of another, and this is" in fell.stderr and "rows fell, measuring again" in fell.stderr
+    row = f"{WARM} / {COPY}: expected 1000000000.00 +- 10000000.00, found "
+    assert row in fell.stderr and ", and again: expected 1000000000.00" in fell.stderr
+    assert fell.stderr.endswith(" 1 fell by more than noise\n")
+
+
+def test_what_is_no_baseline_is_refused(folder, recorded):
+    (folder / "torn.jsonl").write_text("{")
+    for path, said in (
+        ("none.jsonl", "No such file or directory"),
+        ("torn.jsonl", "torn.jsonl:1"),
+        (baseline(folder, recorded[:2]), "expected at least 3 runs"),
+    ):
+        assert said in refusal(3, *SMALL, "--gate", path, cwd=folder)
+    (folder / "bench.jsonl").write_text('{"steps": 4}\n' * 3)
+    assert "bench.jsonl:1: expected the key plan_hash" in refusal(3, *SMALL, "--gate", "bench.jsonl", cwd=folder)
+    (folder / "bench.jsonl").write_bytes(b"\xff\n")
+    assert "bench.jsonl" in refusal(3, *SMALL, "--gate", "bench.jsonl", cwd=folder)
+
+
+@pytest.mark.parametrize(("field", "other"), [("plan_hash", "0" * 64), ("steps", 5), ("rounds", 4), ("tokens_per_step", 7)])
+def test_a_baseline_of_other_measurements_is_refused(folder, recorded, field, other):
+    runs = [*recorded, recorded[0] | {field: other}]
+    assert f"bench.jsonl:4: expected {field} " in refusal(3, *SMALL, "--gate", baseline(folder, runs), cwd=folder)
+
+
+def test_runs_that_measured_different_rows_are_no_baseline(folder, recorded):
+    runs = [*recorded, recorded[0] | {"cold": None if recorded[0]["cold"] else recorded[0]["warm"] | {"seconds_to_first_batch": 1.0}}]
+    assert "expected the same rows from every run" in refusal(3, *SMALL, "--gate", baseline(folder, runs), cwd=folder)

@@ -1,5 +1,5 @@
 // A8: boundaries of the rows of one micro-batch, from the lengths of a corpus's documents.
-import { refuseIf } from "./refused.mjs";
+import { refuseIf } from "../../examples/javascript/refused.mjs";
 
 export function boundaries(lengths, seqLen, rows) {
   const documents = []; // of every token

@@ -1,14 +1,14 @@
 // node check.mjs FOLDER: recomputes every case of every vector file in the folder, and exits with 1 where one differs.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Blend } from "./blend.mjs";
+import { Blend } from "../../examples/javascript/blend.mjs";
 import { boundaries } from "./boundaries.mjs";
-import { canonical, hash, parse } from "./canonical.mjs";
-import { partition } from "./partition.mjs";
-import { Permutation } from "./permutation.mjs";
-import { Plan, cut, planHash } from "./plan.mjs";
-import { Refused, refuseIf } from "./refused.mjs";
-import { integerWeights } from "./weights.mjs";
+import { canonical, hash, parse } from "../../examples/javascript/canonical.mjs";
+import { partition } from "../../examples/javascript/partition.mjs";
+import { Permutation } from "../../examples/javascript/permutation.mjs";
+import { Plan, cut, planHash } from "../../examples/javascript/plan.mjs";
+import { Refused, refuseIf } from "../../examples/javascript/refused.mjs";
+import { integerWeights } from "../../examples/javascript/weights.mjs";
 
 const resolve = {
   input: ["plan", "positions"],

@@ -1,16 +1,16 @@
 // node --test: the values that the text prints, and what it says of all values, by brute force.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Blend } from "./blend.mjs";
+import { Blend } from "../../examples/javascript/blend.mjs";
 import { boundaries } from "./boundaries.mjs";
-import { canonical, parse } from "./canonical.mjs";
-import { ceilSqrt } from "./integers.mjs";
-import { absorb, mix64, word } from "./mix.mjs";
-import { partition } from "./partition.mjs";
-import { Permutation } from "./permutation.mjs";
-import { Plan, cut } from "./plan.mjs";
-import { Refused } from "./refused.mjs";
-import { integerWeights } from "./weights.mjs";
+import { canonical, parse } from "../../examples/javascript/canonical.mjs";
+import { ceilSqrt } from "../../examples/javascript/integers.mjs";
+import { absorb, mix64, word } from "../../examples/javascript/mix.mjs";
+import { partition } from "../../examples/javascript/partition.mjs";
+import { Permutation } from "../../examples/javascript/permutation.mjs";
+import { Plan, cut } from "../../examples/javascript/plan.mjs";
+import { Refused } from "../../examples/javascript/refused.mjs";
+import { integerWeights } from "../../examples/javascript/weights.mjs";
 
 const count = (n) => Array.from({ length: Number(n) }, (_, i) => BigInt(i));
 const digits = (text) => text.split(" ").map(BigInt);

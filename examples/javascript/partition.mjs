@@ -22,20 +22,24 @@ function stepNumber(pairs, length, c) {
   refuseIf(true, `${c} is past the run's end`);
 }
 
-export function partition({ length, batch_sizes: pairs, dp_size: dpSize, micro_batch: microBatch, consumed: c }) {
-  const B = batchSize(pairs, c);
+/** For each rank the positions [from, to) of each of its micro-batches, in the step of B samples that begins at c. */
+export function ranksOf(c, B, dpSize, microBatch) {
   refuseIf(dpSize < 1n || microBatch < 1n, "no ranks or no rows");
   refuseIf(B % (dpSize * microBatch) !== 0n, `${dpSize} ranks in micro-batches of ${microBatch} do not divide ${B}`);
-  if (c + B > length) return { complete: true };
-  const accumulation = B / (dpSize * microBatch);
   const perRank = B / dpSize;
-  const ranks = range(dpSize).map((r) =>
-    range(accumulation).map((a) => {
+  return range(dpSize).map((r) =>
+    range(perRank / microBatch).map((a) => {
       const first = c + r * perRank + a * microBatch;
       return [first, first + microBatch];
     }),
   );
-  return { step: stepNumber(pairs, length, c), batch_size: B, accumulation, ranks };
+}
+
+export function partition({ length, batch_sizes: pairs, dp_size: dpSize, micro_batch: microBatch, consumed: c }) {
+  const B = batchSize(pairs, c);
+  const ranks = ranksOf(c, B, dpSize, microBatch);
+  if (c + B > length) return { complete: true };
+  return { step: stepNumber(pairs, length, c), batch_size: B, accumulation: B / (dpSize * microBatch), ranks };
 }
 
 const range = (length) => Array.from({ length: Number(length) }, (_, i) => BigInt(i));
