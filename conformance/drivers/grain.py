@@ -38,7 +38,8 @@ class Windows(grain.sources.RandomAccessDataSource):  # type: ignore[misc]  # my
         return len(self.windows)
 
     def __getitem__(self, index: int) -> Array:
-        return self.windows[index].astype(np.int64)
+        window: Array = self.windows[index].astype(np.int64)
+        return window
 
 
 class Grain(Driver):

@@ -140,5 +140,6 @@ def dataset(workdir: Path, settings: Settings) -> torch.utils.data.Dataset[Any]:
         eod_mask_loss=False,
         create_attention_mask=False,
     )
+    train: torch.utils.data.Dataset[Any]
     train, _, _ = BlendedMegatronDatasetBuilder(GPTDataset, [settings.length, 0, 0], lambda: True, config).build()
     return train
