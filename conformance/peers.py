@@ -45,11 +45,11 @@ class Peer:
 def peers() -> dict[str, Peer]:
     """Return the peers by name."""
     table = tomllib.loads(Path(__file__).with_name("peers.toml").read_text(encoding="utf-8"))
-    packages = {name: {key: tuple(listed) for key, listed in environment.items()} for name, environment in table["environments"].items()}
     found = {}
     for name, entry in table["peers"].items():
         driver = f"fivepoint.conformance.drivers.{entry.pop('driver')}"
-        found[name] = Peer(name, driver, **packages[entry["environment"]], **entry)
+        environment = table["environments"][entry["environment"]]
+        found[name] = Peer(name, driver, packages=tuple(environment["packages"]), alone=tuple(environment.get("alone", ())), **entry)
     return found
 
 

@@ -1,7 +1,7 @@
 """Grain 0.2.18: the second epoch of `shuffle(seed=7)` has the order of the first epoch of `shuffle(seed=8)`.
 
 Clause C3.4. The docstring of MapDataset.shuffle promises that "each epoch will be shuffled differently (i.e. the seed is combined with
-epoch number)" (https://google-grain.readthedocs.io/en/latest/grain.dataset.html). The two are added, so runs that differ in their seeds by one
+epoch number)" (https://google-grain.readthedocs.io/en/latest/grain.dataset.html). The two are added, so runs whose seeds differ by one
 share all epochs but one. A seed set by `ds.seed(seed)` is hashed first, and is spared. Not found upstream.
 """
 
