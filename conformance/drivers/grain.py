@@ -55,7 +55,7 @@ class Grain(Driver):
         """Make the dataset and its iterator, and set the iterator's state."""
         self.settings, self.layout, self.begun = settings, layout, False
         self.iterator = self.iterate(dataset(corpus, settings))
-        saved = json.loads(states[layout.rank if len(states) > 1 else 0]) if states else {"consumed": 0}
+        saved = json.loads(states[layout.rank % len(states)]) if states else {"consumed": 0}
         self.consumed = saved["consumed"]
         if states:
             self.iterator.set_state(saved["iterator"])
