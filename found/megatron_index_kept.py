@@ -1,8 +1,8 @@
 """Megatron Core 0.16.1: the index of a dataset stays open and mapped when the dataset is gone.
 
-Clause C5.3. A cache of the last eight look-ups belongs to the class of the index reader, not to a reader (`lru_cache` on its `__getitem__`),
+Clause C5.3. A cache of the last eight look-ups belongs to the class of the index reader, not to a reader (`lru_cache` on `__getitem__`),
 and holds the readers that were asked: up to eight files, and their memory, outlive their datasets. No page promises or disclaims it. Not
-found upstream.
+found for Megatron; of a loader with the same code: https://github.com/mindspore-ai/hyper-parallel/issues/156
 """
 
 import gc
