@@ -1,0 +1,21 @@
+"""Grain 0.2.18: MapDataset.mix rounds weights to hundredths of the smallest one, so a source falls behind its share without end.
+
+Clause C1.1. "Returns a dataset that mixes input datasets with the given weights" (docstring of MapDataset.mix,
+https://google-grain.readthedocs.io/en/latest/grain.dataset.html). The weights become integers, `int(100 * weight / smallest)`, so a share
+is off by up to a hundredth of the smallest weight: here 0.334 : 0.333 : 0.333 is served as 1 : 1 : 1. Not found upstream.
+"""
+
+import sys
+from collections import Counter
+from importlib.metadata import version
+
+import grain
+
+WEIGHTS = [0.334, 0.333, 0.333]
+N = 100_000
+
+samples = grain.MapDataset.mix([grain.MapDataset.source([i]).repeat() for i in range(len(WEIGHTS))], WEIGHTS)
+counts = Counter(samples[i] for i in range(N))
+behind = max(abs(counts[i] - weight * N) for i, weight in enumerate(WEIGHTS))
+print(f"grain {version('grain')}: {N} samples by {WEIGHTS}: expected each source within a few samples of its share, got {dict(counts)}")
+sys.exit(behind < 10)
