@@ -21,15 +21,22 @@ class Peer:
     driver: str
     environment: str
     packages: tuple[str, ...]
+    no_deps: tuple[str, ...] = ()
     limit: float = 60.0
     processes: bool = False
+    forks: bool = False
+
+    @property
+    def all_packages(self) -> tuple[str, ...]:
+        """What is installed, in this order."""
+        return self.packages + self.no_deps
 
     def python(self, folder: Path = FOLDER) -> Path:
         """Return the interpreter of its environment; raises UsageError where there is none, or one of other packages."""
         home = folder / self.environment
-        if not _is_whole(home, self.packages):
+        if not _is_whole(home, self.all_packages):
             raise UsageError(
-                f"expected an environment for {self.name} in {home}, found none with {', '.join(self.packages)}; "
+                f"expected an environment for {self.name} in {home}, found none with {', '.join(self.all_packages)}; "
                 f"fivepoint peers build {self.name} makes it"
             )
         return (home / "bin" / "python").absolute()
@@ -38,11 +45,14 @@ class Peer:
 def peers() -> dict[str, Peer]:
     """Return the peers by name."""
     table = tomllib.loads(Path(__file__).with_name("peers.toml").read_text(encoding="utf-8"))
-    packages = {name: tuple(environment["packages"]) for name, environment in table["environments"].items()}
+    environments = {
+        name: {"packages": tuple(environment["packages"]), "no_deps": tuple(environment.get("no_deps", ()))}
+        for name, environment in table["environments"].items()
+    }
     found = {}
     for name, entry in table["peers"].items():
         driver = f"fivepoint.conformance.drivers.{entry.pop('driver')}"
-        found[name] = Peer(name, driver, packages=packages[entry["environment"]], **entry)
+        found[name] = Peer(name, driver, **environments[entry["environment"]], **entry)
     return found
 
 
@@ -57,17 +67,19 @@ def chosen(names: Sequence[str]) -> list[Peer]:
 def build(peer: Peer, folder: Path = FOLDER) -> bool:
     """Make the environment of a peer, and return whether there was something to do; raises UsageError where it cannot be made."""
     home = folder / peer.environment
-    if _is_whole(home, peer.packages):
+    if _is_whole(home, peer.all_packages):
         return False
     python = str(home / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     commands = [[sys.executable, "-m", "venv", "--clear", str(home)], [*pip, peer.packages[0]], [*pip, *peer.packages]]
+    if peer.no_deps:
+        commands.append([*pip, "--no-deps", *peer.no_deps])
     for command in commands:
         ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if ended.returncode:
             said = ended.stdout.strip().splitlines()[-1:] or ["nothing"]
             raise UsageError(f"expected to make {home} by {' '.join(command)}, which ended with {ended.returncode}, saying {said[0]}")
-    (home / "packages.txt").write_text("\n".join(peer.packages) + "\n", encoding="utf-8")
+    (home / "packages.txt").write_text("\n".join(peer.all_packages) + "\n", encoding="utf-8")
     return True
 
 
