@@ -4,11 +4,14 @@ It is one rank, whose driver is there from the start; with `--shared`, one for s
 with `--nursery`, one that imports the driver and forks a rank for each request (nursery.py).
 """
 
+import atexit
 import ctypes
+import gc
 import json
 import os
 import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -190,6 +193,8 @@ def nurse(name: str) -> type[Driver]:
         requests.send(json.dumps({"missing": str(reason)}).encode())
         raise SystemExit from None
     requests.send(b"{}")
+    # What was imported is collected in no rank: that alone would copy all of its memory.
+    gc.freeze()
     while True:
         message, files, _, _ = socket.recv_fds(requests, 1 << 20, 3)
         if not message:
@@ -242,8 +247,18 @@ def main() -> None:
     os.dup2(2, 1)
     if "--shared" in sys.argv:
         serve_shared(name, requests, replies)
+    elif forked:
+        serve(forked(), requests, replies)
+        _leave()
     else:
-        serve((forked or find(name))(), requests, replies)
+        serve(find(name)(), requests, replies)
+
+
+def _leave() -> None:
+    """End as an interpreter does, but for taking apart all that was imported, which would copy its memory and take seconds."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    os._exit(0)
 
 
 if __name__ == "__main__":
