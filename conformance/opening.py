@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import UsageError
 from .doors import Door, InProcess, Processes, host_command
@@ -54,7 +55,7 @@ def opened(
 
 def _door(driver: str, limit: float | None, processes: bool, python: str | None, forks: bool = False) -> Door:
     """Return the door to a driver in Python; raises UsageError where there is no such driver."""
-    seconds = {} if limit is None else {"limit": limit}
+    seconds: dict[str, Any] = {} if limit is None else {"limit": limit}
     alone = Processes(host_command(driver, python), forks=forks, **seconds)
     door = alone if processes and forks else InProcess(driver, python=python, forks=forks, **seconds)
     try:

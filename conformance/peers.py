@@ -45,14 +45,12 @@ class Peer:
 def peers() -> dict[str, Peer]:
     """Return the peers by name."""
     table = tomllib.loads(Path(__file__).with_name("peers.toml").read_text(encoding="utf-8"))
-    environments = {
-        name: {"packages": tuple(environment["packages"]), "no_deps": tuple(environment.get("no_deps", ()))}
-        for name, environment in table["environments"].items()
-    }
+    environments = table["environments"]
     found = {}
     for name, entry in table["peers"].items():
         driver = f"fivepoint.conformance.drivers.{entry.pop('driver')}"
-        found[name] = Peer(name, driver, **environments[entry["environment"]], **entry)
+        environment = environments[entry["environment"]]
+        found[name] = Peer(name, driver, packages=tuple(environment["packages"]), no_deps=tuple(environment.get("no_deps", ())), **entry)
     return found
 
 

@@ -11,8 +11,8 @@ sources are drawn at random; `phases` and `amend`. A state counts the batch that
 `commit`.
 """
 
-import json
 import os
+import pickle
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -78,10 +78,11 @@ class LitData(Driver):
             else litdata.CombinedStreamingDataset(datasets, settings.seed, list(shares.values()), iterate_over_all=False)
         )
         self.loader = litdata.StreamingDataLoader(dataset, batch_size=layout.micro_batch, num_workers=layout.workers, drop_last=True)
-        state = json.loads(states[0]) if states else {"consumed": 0}
-        self.consumed = state["consumed"]
+        self.consumed = 0
         if states:
-            self.load(state["loader"], len(datasets))
+            # JSON would turn the numbers of workers, which are keys of a state, into text.
+            self.consumed, state = pickle.loads(states[0])
+            self.load(state, len(datasets))
         self.batches = self.epochs()
 
     def load(self, state: dict[str, object], datasets: int) -> None:
@@ -126,7 +127,7 @@ class LitData(Driver):
         if self.begun:
             raise Refusal("counts a batch as soon as it is handed out")
         self.take_place()
-        return json.dumps({"consumed": self.consumed, "loader": self.loader.state_dict()}).encode()
+        return pickle.dumps((self.consumed, self.loader.state_dict()))
 
     def close(self) -> None:
         """Let go of the loader, and so of its workers."""

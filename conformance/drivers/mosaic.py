@@ -108,7 +108,7 @@ class Mosaic(Driver):
             return None
         rows = next(self.batches)["tokens"].to(torch.int64)
         self.begun = True
-        return [{"inputs": batch[:, :-1].numpy(), "targets": batch[:, 1:].numpy()} for batch in rows.split(self.layout.micro_batch)]
+        return [{"inputs": batch[:, :-1].numpy(), "targets": batch[:, 1:].numpy()} for batch in torch.split(rows, self.layout.micro_batch)]
 
     def commit(self, applied: bool = True) -> None:
         """Count the step."""
