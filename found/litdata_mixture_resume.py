@@ -40,12 +40,12 @@ def main():
             break
     second = loader(folder)
     second.load_state_dict(state)
-    resumed = [batch[:, 0].tolist() for _, batch in zip(range(14), second)]
-    expected, got = sum(served[6:], []), sum(resumed, [])
+    resumed = [batch[:, 0].tolist() for _, batch in zip(range(14), second, strict=False)]
+    before, expected, got = ([sample for batch in part for sample in batch] for part in (served[:6], served[6:], resumed))
     print("litdata", version("litdata"))
     print("expected after the resume:", served[6:9])
     print("got:                      ", resumed[:3])
-    again = len(set(got) & set(sum(served[:6], [])))
+    again = len(set(got) & set(before))
     print(f"{again} samples served again, {len(set(expected) - set(got))} of the next {len(expected)} not served")
     return 0 if got != expected else 1
 

@@ -1,4 +1,4 @@
-"""mosaicml-streaming 0.13.0: an epoch that the ranks do not divide is filled with samples of the same epoch. Clause C2.5.
+"""mosaicml-streaming 0.13.0: an epoch that the ranks do not divide is filled with samples of the same epoch. Clauses C3.2, C2.5.
 
 "Samples are in the same order regardless of the number of GPUs" (https://docs.mosaicml.com/projects/streaming/en/stable/, Key Features);
 that an epoch holds samples twice on some numbers of GPUs is said in comments of the source alone. Not found upstream.
