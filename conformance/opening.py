@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import UsageError
 from .doors import Door, InProcess, Processes, host_command
@@ -42,7 +43,8 @@ def opened(
     quoted = shlex.quote(loader)
     if loader in (known := peers()):
         peer = known[loader]
-        return Opened(_door(peer.driver, limit or peer.limit, peer.processes or processes, str(peer.python())), loader, quoted + words)
+        door = _door(peer.driver, limit or peer.limit, peer.processes or processes, str(peer.python()), peer.forks)
+        return Opened(door, loader, quoted + words)
     interpreter = None
     if python is not None:
         interpreter = str(_interpreter(python))
@@ -51,19 +53,20 @@ def opened(
     return Opened(door, loader, f"{quoted}{' --processes' if processes else ''}{words}")
 
 
-def _door(driver: str, limit: float | None, processes: bool, python: str | None) -> Door:
+def _door(driver: str, limit: float | None, processes: bool, python: str | None, forks: bool = False) -> Door:
     """Return the door to a driver in Python; raises UsageError where there is no such driver."""
-    seconds = {} if limit is None else {"limit": limit}
-    door = InProcess(driver, python=python, **seconds)
+    seconds: dict[str, Any] = {} if limit is None else {"limit": limit}
+    alone = Processes(host_command(driver, python), forks=forks, **seconds)
+    door = alone if processes and forks else InProcess(driver, python=python, forks=forks, **seconds)
     try:
         door.find()
     except LookupError as reason:
         door.close()
         raise UsageError(plain(str(reason))) from reason
-    if not processes:
+    if not processes or door is alone:
         return door
     door.close()
-    return Processes(host_command(driver, python), **seconds)
+    return alone
 
 
 def _interpreter(python: Path) -> Path:

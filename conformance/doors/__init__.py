@@ -1,6 +1,7 @@
 """The two doors to a loader: drivers that share a process, and a process for each rank. Both speak messages over pipes."""
 
 import os
+import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..driver import Array, Layout
+from .nursery import Nursery
 from .process import Process
 from .replies import DriverFault, opened
 
@@ -61,10 +63,11 @@ class InProcess:
     Where one is asked for, it is opened. Whatever a driver does to its process, the suite goes on, and starts another one.
     """
 
-    def __init__(self, name: str, limit: float = 30.0, python: str | None = None) -> None:
-        """`name` as for `host.find`; `limit` is the time for one request, in seconds; `python` as for `host_command`."""
+    def __init__(self, name: str, limit: float = 30.0, python: str | None = None, forks: bool = False) -> None:
+        """`name` as for `host.find`; `limit` is the time for one request, in seconds; `python` as for `host_command`; `forks` as below."""
         self.name, self.limit = name, limit
         self._command = host_command(name, python)
+        self._processes = Processes(self._command, limit, forks)
         self._process: Process | None = None
         self._unfound: DriverFault | None = None
         self._opened = 0
@@ -80,7 +83,7 @@ class InProcess:
     def open(self, layouts: Sequence[Layout], workdir: Path, environment: dict[str, str], fresh: bool) -> list[Rank]:
         """Return a new rank for each layout."""
         if fresh or environment:
-            return Processes(self._command, self.limit).open(layouts, workdir, environment, fresh)
+            return self._processes.open(layouts, workdir, environment, fresh)
         process = self._shared()
         ranks: list[Rank] = []
         for layout in layouts:
@@ -96,6 +99,7 @@ class InProcess:
         if self._process is not None:
             self._process.end()
         self._process = None
+        self._processes.close()
 
     def _shared(self) -> Process:
         if self._unfound:
@@ -156,13 +160,24 @@ class Here:
 class Processes:
     """A process for each rank, started by a command that speaks the messages of DRIVERS.md."""
 
-    def __init__(self, command: Sequence[str], limit: float = 60.0) -> None:
-        """`limit` is the time for one request, in seconds; the first one pays for the imports."""
+    def __init__(self, command: Sequence[str], limit: float = 60.0, forks: bool = False) -> None:
+        """`limit` is the time for one request, in seconds; the first one pays for the imports.
+
+        With `forks` ranks are forked from one process that has imported the driver, but for those that are asked for with variables of
+        their own, some of which an interpreter reads when it starts. The command is then one of `host_command`.
+        """
         self.command, self.limit = list(command), limit
+        self._nursery = Nursery(command, limit) if forks else None
+
+    def find(self) -> None:
+        """Have the driver found, where that is of use to more than one rank; raises LookupError where there is none."""
+        if self._nursery:
+            self._nursery.find()
 
     def open(self, layouts: Sequence[Layout], workdir: Path, environment: dict[str, str], fresh: bool) -> list[Rank]:
-        """Return a new process for each layout, with the variables by which launchers tell ranks who they are."""
+        """Return a new process for each layout, with the variables by which launchers tell ranks who they are, and where they meet."""
         world = str(len(layouts))
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
         return [
             Process(
                 self.command,
@@ -171,13 +186,23 @@ class Processes:
                 self.limit,
                 os.environ
                 | {"RANK": str(layout.rank), "LOCAL_RANK": str(layout.rank), "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world}
+                | meeting
                 | environment,
+                nursery=None if environment else self._nursery,
             )
             for layout in layouts
         ]
 
     def close(self) -> None:
-        """The ranks have nothing in common."""
+        """End what ranks are forked from; else they have nothing in common."""
+        if self._nursery:
+            self._nursery.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def host_command(name: str, python: str | None = None) -> list[str]:

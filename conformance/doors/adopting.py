@@ -15,7 +15,7 @@ PR_SET_CHILD_SUBREAPER = 36
 def adopted() -> Iterator[None]:
     """Kill at the end all that this process has below it, but for what was there before."""
     before = set(procfs.descendants([os.getpid()]))
-    _adopt(True)
+    adopt(True)
     try:
         yield
     finally:
@@ -27,10 +27,11 @@ def adopted() -> Iterator[None]:
                 # What is not a child yet becomes one when its parent has ended.
                 with suppress(ChildProcessError):
                     os.waitpid(stray, 0)
-        _adopt(False)
+        adopt(False)
 
 
-def _adopt(wanted: bool) -> None:
+def adopt(wanted: bool) -> None:
+    """Have orphans of this process become its children, or no longer."""
     # A system that knows of no such thing leaves orphans to its first process, as always.
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)

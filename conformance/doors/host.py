@@ -1,10 +1,17 @@
 """The process of a driver in Python: `python -m fivepoint.conformance.doors.host NAME` answers requests on stdin.
 
-It is one rank, whose driver is there from the start; or, with `--shared`, one for several drivers, which requests open and name (`of`).
+It is one rank, whose driver is there from the start; with `--shared`, one for several drivers, which requests open and name (`of`);
+with `--nursery`, one that imports the driver and forks a rank for each request (nursery.py).
 """
 
+import atexit
+import ctypes
+import gc
+import json
 import os
+import socket
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,6 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..driver import Array, Driver, Layout, MicroBatch, Refusal, Settings
+from .nursery import BLANK, MARK
 from .wire import DTYPES, Rubbish, packed, receive
 
 Answer = tuple[dict[str, Any], list[Array]]
@@ -176,22 +184,81 @@ def _serve(reply: Callable[[dict[str, Any], list[Array]], Answer], requests: Bin
         replies.flush()
 
 
+def nurse(name: str) -> type[Driver]:
+    """Import a driver, fork a rank for each request on standard input, and return, in the ranks alone, the driver's class."""
+    requests = socket.socket(fileno=os.dup(0))
+    try:
+        kind = find(name)
+    except LookupError as reason:
+        requests.send(json.dumps({"missing": str(reason)}).encode())
+        raise SystemExit from None
+    requests.send(b"{}")
+    # What was imported is collected in no rank: that alone would copy all of its memory.
+    gc.freeze()
+    while True:
+        message, files, _, _ = socket.recv_fds(requests, 1 << 20, 3)
+        if not message:
+            raise SystemExit
+        reading, writing = os.pipe()
+        if not (between := os.fork()):
+            if rank := os.fork():
+                os.write(writing, str(rank).encode())
+                os._exit(0)
+            for one in (reading, writing, requests.detach()):
+                os.close(one)
+            _become(json.loads(message), files)
+            return kind
+        # The rank has another parent once the one between has ended, and is spoken of only then.
+        os.waitpid(between, 0)
+        requests.send(json.dumps({"pid": int(os.read(reading, 32))}).encode())
+        for one in (reading, writing, *files):
+            os.close(one)
+
+
+def _become(request: dict[str, Any], files: list[int]) -> None:
+    """Make of a fork what a process is that was started: a session, a folder, variables and the three streams of its own."""
+    os.setsid()
+    os.chdir(request["workdir"])
+    for number, one in enumerate(files):
+        os.dup2(one, number)
+        os.close(one)
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    # What the system shows of a process's variables is the memory that they had when it was started.
+    mark = libc.getenv(MARK.encode())
+    ctypes.memmove(mark, request["environment"][MARK].encode(), len(BLANK))
+    for name in os.environ.keys() - request["environment"].keys():
+        del os.environ[name]
+    os.environ.update(request["environment"])
+
+
 def _look_also_in(folders: Iterable[str]) -> None:
     sys.path.extend(folder for folder in folders if folder and folder not in sys.path)
 
 
 def main() -> None:
     """Serve the driver that the command line names; a second argument says where else modules are looked for."""
-    shared, name, *folders = "--shared" in sys.argv, *(word for word in sys.argv[1:] if word != "--shared")
+    name, *folders = (word for word in sys.argv[1:] if not word.startswith("--"))
     _look_also_in(os.pathsep.join(folders).split(os.pathsep))
+    forked = nurse(name) if "--nursery" in sys.argv else None
     # Whatever the loader prints goes to standard error, and it reads nothing: the pipes belong to the messages.
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    if shared:
+    if "--shared" in sys.argv:
         serve_shared(name, requests, replies)
+    elif forked:
+        serve(forked(), requests, replies)
+        _leave()
     else:
         serve(find(name)(), requests, replies)
+
+
+def _leave() -> None:
+    """End as an interpreter does, but for taking apart all that was imported, which would copy its memory and take seconds."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    os._exit(0)
 
 
 if __name__ == "__main__":

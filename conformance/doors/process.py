@@ -14,34 +14,47 @@ from typing import Any
 
 from ..driver import Array
 from . import procfs
+from .nursery import MARK, Forked, Nursery
 from .replies import DriverFault, opened
 from .wire import LONGEST_LINE, Rubbish, packed, receive
 
-MARK = "FIVEPOINT_CONFORMANCE_RANK"
-"""Environment variable by which whatever a rank starts is found again, in whatever session it hides."""
+__all__ = ["MARK", "Process"]
 
 
 class Process:
     """A rank as a process in a session of its own, so that it can be ended with all its children."""
 
     def __init__(
-        self, command: Sequence[str], number: int, workdir: Path, limit: float, environment: Mapping[str, str], name: str = MARK
+        self,
+        command: Sequence[str],
+        number: int,
+        workdir: Path,
+        limit: float,
+        environment: Mapping[str, str],
+        name: str = MARK,
+        nursery: Nursery | None = None,
     ) -> None:
-        """`name` is the variable of the mark: MARK for the process of one rank."""
+        """`name` is the variable of the mark: MARK for the process of one rank, which a `nursery` may fork in place of the command."""
         self.number, self._limit = number, limit
         self._mark = f"{name}={uuid.uuid4().hex}"
         self._kin: dict[int, int] = {}
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 lives as long as the process
+        environment = {**environment, name: self._mark.partition("=")[2]}
+        self._process: subprocess.Popen[bytes] | Forked
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._said,
-                cwd=workdir,
-                env={**environment, name: self._mark.partition("=")[2]},
-                start_new_session=True,
-                bufsize=0,
+            self._process = (
+                nursery.fork(self._said, workdir, environment)
+                if nursery
+                else subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._said,
+                    cwd=workdir,
+                    env=environment,
+                    start_new_session=True,
+                    bufsize=0,
+                )
             )
         except OSError as reason:
             raise DriverFault("V2", f"could not be started: {reason.strerror or reason}: {' '.join(command)}", number) from reason

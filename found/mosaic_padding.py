@@ -1,0 +1,30 @@
+"""mosaicml-streaming 0.13.0: an epoch that the ranks do not divide is filled with samples of the same epoch. Clauses C3.2, C2.5.
+
+"Samples are in the same order regardless of the number of GPUs" (https://docs.mosaicml.com/projects/streaming/en/stable/, Key Features);
+that an epoch holds samples twice on some numbers of GPUs is said in comments of the source alone. Not found upstream.
+"""
+
+from importlib.metadata import version
+
+from mosaic_stand_in import torchvision
+
+torchvision()
+from streaming.base.partition import get_partitions  # noqa: E402
+
+
+def main():
+    epochs = {
+        ranks: get_partitions(
+            "relaxed", num_samples=9, num_canonical_nodes=1, num_physical_nodes=1, ranks_per_node=ranks, workers_per_rank=1, batch_size=1
+        )
+        for ranks in (1, 4)
+    }
+    alone, shared = (epochs[ranks].transpose(3, 2, 0, 1, 4).flatten().tolist() for ranks in (1, 4))
+    print("mosaicml-streaming", version("mosaicml-streaming"))
+    print("expected on 4 ranks, as on 1:", alone)
+    print("got:                         ", shared)
+    return 0 if len(shared) != len(set(shared)) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,18 @@
+"""A stand-in for torchvision, which mosaicml-streaming imports and these scripts do not use."""
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+def torchvision():
+    for name, attribute in {
+        "torchvision": "",
+        "torchvision.datasets": "VisionDataset",
+        "torchvision.transforms": "",
+        "torchvision.transforms.functional": "to_tensor",
+    }.items():
+        module = sys.modules[name] = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        if attribute:
+            setattr(module, attribute, object)
