@@ -27,7 +27,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 def noted(runs: Sequence[Rows]) -> dict[str, dict[str, float]]:
     """Return the rows of the baseline that several runs make; raises ConfigError where they did not measure the same."""
-    if differ := set.union(*map(set, runs)) - set.intersection(*map(set, runs)):
+    if differ := {name for run in runs for name in run if any(name not in other for other in runs)}:
         raise ConfigError(f"expected the same rows from every run, found {sorted(differ)[0]!r} in some alone; record again")
     rows = {}
     for name in runs[0]:

@@ -35,7 +35,7 @@ def opened(
     if len(names) + (process is not None) != 1:
         found = ", ".join([*names, *([f"--process {process}"] if process is not None else [])]) or "none"
         raise UsageError(f"expected one loader, or --process COMMAND, found {found}")
-    seconds = {} if limit is None else {"limit": limit}
+    seconds: dict[str, Any] = {} if limit is None else {"limit": limit}
     words = "" if limit is None else f" --limit {limit:g}"
     if process is not None:
         return Opened(Processes(command_of(process), **seconds), process, f"--process {shlex.quote(process)}{words}")

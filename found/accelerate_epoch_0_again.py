@@ -3,10 +3,9 @@
 The number of the epoch is in no checkpoint, and the order comes from the seed and that number: the rest of the epoch repeats samples and
 leaves others out. Setting the epoch by `set_epoch`, which the page on checkpoints does not, avoids it.
 
-Peer: accelerate
-Clause: C4.1
-Promised: to "resume from a particular point in the active DataLoader" (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint)
-Upstream: https://github.com/huggingface/accelerate/issues/3996
+Clause: C4.1.
+Promised: to "resume from a particular point in the active DataLoader" (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint).
+Upstream: https://github.com/huggingface/accelerate/issues/3996.
 """
 
 import tempfile

@@ -3,10 +3,9 @@
 The loader that skips counts the epoch, the prepared one, to which a training loop goes back, does not. Setting the epoch by `set_epoch`,
 which the page on checkpoints does not, avoids it.
 
-Peer: accelerate
-Clause: C4.1
-Promised: "go back to `train_dataloader`" for the "second epoch" (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint)
-Upstream: https://github.com/huggingface/accelerate/pull/4233
+Clause: C4.1.
+Promised: "go back to `train_dataloader`" for the "second epoch" (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint).
+Upstream: https://github.com/huggingface/accelerate/pull/4233.
 """
 
 import accelerate

@@ -2,10 +2,9 @@
 
 `set_epoch` has the examples shuffled by a generator made from the number of the epoch alone, which replaces the one that chooses sources.
 
-Peer: datasets
-Clause: C3.4
-Promised: `seed` is "the random seed used to choose a source for each example" (interleave_datasets, datasets 5.2.0)
-Upstream: not found
+Clause: C3.4.
+Promised: `seed` is "the random seed used to choose a source for each example" (interleave_datasets, datasets 5.2.0).
+Upstream: not found.
 """
 
 import datasets

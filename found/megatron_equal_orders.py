@@ -31,7 +31,5 @@ with tempfile.TemporaryDirectory() as folder:
     for i in range(WINDOWS):
         orders[int(samples[i]["dataset_id"])].append(int(samples[i]["tokens"][0]))
     equal = sum(one == two for one, two in zip(*orders.values(), strict=False))
-    print(
-        f"megatron-core {version('megatron-core')}: two sources of {WINDOWS} windows: expected two orders, got {equal} equal of {WINDOWS // 2}"
-    )
+    print(f"megatron-core {version('megatron-core')}, {WINDOWS} windows: expected two orders, got {equal} equal of {WINDOWS // 2}")
 sys.exit(equal < WINDOWS // 4)

@@ -2,7 +2,7 @@
 
 Clause C5.3. A cache of the last eight look-ups belongs to the class of the index reader, not to a reader (`lru_cache` on `__getitem__`),
 and holds the readers that were asked: up to eight files, and their memory, outlive their datasets. No page promises or disclaims it. Not
-found for Megatron; of a loader with the same code: https://github.com/mindspore-ai/hyper-parallel/issues/156
+found upstream; of a loader with the same code: https://github.com/mindspore-ai/hyper-parallel/issues/156
 """
 
 import gc

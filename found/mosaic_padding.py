@@ -6,9 +6,9 @@ that an epoch holds samples twice on some numbers of GPUs is said in comments of
 
 from importlib.metadata import version
 
-from mosaic_stand_in import torchvision
+from _torchvision import stand_in
 
-torchvision()
+stand_in()
 from streaming.base.partition import get_partitions  # noqa: E402
 
 

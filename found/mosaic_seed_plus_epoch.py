@@ -8,9 +8,9 @@ neighbouring seeds, meant to be independent, read the same orders one epoch apar
 from importlib.metadata import version
 
 import numpy as np
-from mosaic_stand_in import torchvision
+from _torchvision import stand_in
 
-torchvision()
+stand_in()
 from streaming.base.shuffle import get_shuffle  # noqa: E402
 
 

@@ -3,8 +3,8 @@
     make found, or make found FOUND=torchdata, for those whose names begin so
 
 Each script in this folder uses the loader alone, in the environment that conformance/peers.toml gives it, prints what it expected and what
-it got, and ends with 0 where the fault shows itself, 1 where it does not. Its docstring is the text of the page: the title, what happens,
-and then the lines `Peer:`, `Clause:`, `Promised:` (where the documentation says otherwise) and `Upstream:` (whether it is known there).
+it got, and ends with 0 where the fault shows itself, 1 where it does not. Its name begins with that of the peer; its docstring is the text
+of the page: the fault in one sentence, the clause, what the documentation promises and where, and whether the fault is known upstream.
 """
 
 import argparse
@@ -19,12 +19,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fivepoint.conformance.contract import clauses
-from fivepoint.conformance.peers import peers
+from fivepoint.conformance.contract import Clause, clauses
+from fivepoint.conformance.peers import Peer, peers
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "found.md"
-FIELDS = ("Peer", "Clause", "Promised", "Upstream")
 LIMIT = 300
 """Seconds that a reproduction may take."""
 INTRODUCTION = """# Faults found in released loaders
@@ -37,43 +36,49 @@ no fault, and is not listed.
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A script, and what its docstring says."""
+    """A script, the peer that it is about, and what its docstring says."""
 
     path: Path
+    peer: Peer
     title: str
     text: str
-    fields: dict[str, str]
 
     @property
-    def packages(self) -> str:
-        """The loader's packages but for torch, with their versions."""
-        return ", ".join(package for package in peers()[self.fields["Peer"]].packages if not package.startswith(("torch==", "numpy==")))
+    def cited(self) -> list[Clause]:
+        """The clauses that are named."""
+        named = re.findall(r"\b[CDV]\d(?:\.\d+)?\b", f"{self.title} {self.text}")
+        return [clause for clause in clauses().values() if clause.id in named]
+
+    @property
+    def versions(self) -> str:
+        """The packages of the environment, but for what every loader needs."""
+        return ", ".join(package for package in self.peer.installed if not package.startswith(("torch==", "numpy==")))
 
 
 def read(path: Path) -> Reproduction:
-    """Return what a script's docstring says; raises ValueError where something is missing."""
+    """Return what a script says; raises ValueError where something is missing."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    title, _, rest = docstring.partition("\n")
-    fields = dict(re.findall(rf"^({'|'.join(FIELDS)}): (.+)$", rest, re.MULTILINE))
-    text = re.sub(rf"^({'|'.join(FIELDS)}): .+\n?", "", rest, flags=re.MULTILINE).strip()
-    if missing := [field for field in FIELDS if field not in fields]:
-        raise ValueError(f"expected the lines {', '.join(FIELDS)} in the docstring of {path.name}, found none for {', '.join(missing)}")
-    if fields["Peer"] not in peers() or fields["Clause"] not in clauses():
-        raise ValueError(f"expected a peer and a clause in {path.name}, found {fields['Peer']} and {fields['Clause']}")
-    return Reproduction(path, title.rstrip("."), text, fields)
+    title, _, text = docstring.partition("\n")
+    begin = [peer for name, peer in peers().items() if path.stem.startswith(name.replace("-", "_"))]
+    if not begin:
+        raise ValueError(f"expected a name that begins with that of a peer ({', '.join(peers())}), found {path.name}")
+    found = Reproduction(path, max(begin, key=lambda peer: len(peer.name)), title, text.strip())
+    if not found.cited or "upstream" not in docstring.lower():
+        raise ValueError(f"expected a clause, and whether the fault is known upstream, in the docstring of {path.name}")
+    return found
 
 
 def reproductions() -> list[Reproduction]:
     """Return all, by name."""
-    return [read(path) for path in sorted(HERE.glob("*.py")) if path.name != Path(__file__).name]
+    return [read(path) for path in sorted(HERE.glob("[a-z]*.py")) if path != Path(__file__)]
 
 
 def shown(each: Reproduction) -> tuple[int, str]:
     """Run a script in a folder of its own, and return its exit code and what it printed."""
-    python = peers()[each.fields["Peer"]].python()
+    python = each.peer.python()
     with tempfile.TemporaryDirectory(prefix="found-") as folder:
         try:
-            ended = subprocess.run([python, "-P", each.path], cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
+            ended = subprocess.run([python, each.path], cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
         except subprocess.TimeoutExpired:
             return -1, f"not ended within {LIMIT} s"
     return ended.returncode, ended.stdout.strip() or ended.stderr.strip()[-400:]
@@ -81,12 +86,10 @@ def shown(each: Reproduction) -> tuple[int, str]:
 
 def entry(each: Reproduction, said: str) -> str:
     """Return the part of the page about one script, with what it printed."""
-    clause = clauses()[each.fields["Clause"]]
+    cited = ", ".join(f"{clause.id} {clause.title}" for clause in each.cited)
     return (
-        f"\n## {each.fields['Peer']}: {each.title}\n\n{each.text}\n\n"
-        f"| | |\n|---|---|\n| version | {each.packages} |\n| clause | {clause.id} {clause.title} |\n"
-        f"| promised | {each.fields['Promised']} |\n| upstream | {each.fields['Upstream']} |\n"
-        f"| shown by | [{each.path.name}](../found/{each.path.name}) |\n\n```\n{said}\n```\n"
+        f"\n## {each.title.rstrip('.')}\n\n{each.text}\n\n[{each.path.name}](../found/{each.path.name}) shows it in an environment of "
+        f"{each.versions}; {cited}:\n\n```\n{said}\n```\n"
     )
 
 
@@ -104,7 +107,7 @@ def main() -> None:
         code, said = shown(each)
         missing += code != 0
         page += entry(each, said)
-        table.add_row(each.fields["Peer"], each.title, "yes" if code == 0 else f"no: {said.splitlines()[-1] if said else code}")
+        table.add_row(each.peer.name, each.title, "yes" if code == 0 else f"no: {said.splitlines()[-1] if said else code}")
     Console().print(table)
     if missing:
         sys.exit(f"{missing} of {len(chosen)} faults did not show themselves")

@@ -3,10 +3,9 @@
 It compares its steps with `max_steps` after a step alone, so a run that ended inside an epoch goes on with the next step of that epoch, and
 saves a checkpoint of it. A job that is started again by its scheduler trains one step more each time.
 
-Peer: trainer
-Clause: C4.5
-Promised: `max_steps` is "the total number of training steps to perform" (TrainingArguments, transformers 5.24.0)
-Upstream: not found
+Clause: C4.5.
+Promised: `max_steps` is "the total number of training steps to perform" (TrainingArguments, transformers 5.24.0).
+Upstream: not found.
 """
 
 import tempfile

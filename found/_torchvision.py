@@ -5,7 +5,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-def torchvision():
+def stand_in():
+    """Put it in the place of torchvision, from here on."""
     for name, attribute in {
         "torchvision": "",
         "torchvision.datasets": "VisionDataset",
