@@ -2,7 +2,7 @@
 
 Clause C4.5. The sampler `single` takes "consumed_samples: Number of samples already consumed (for resuming)"
 (https://docs.nvidia.com/nemo/megatron-bridge/latest/apidocs/bridge/bridge.data.samplers.html), and asserts that some are left. A job that
-is started again after its last step fails for it. Known for its predecessor: https://github.com/NVIDIA-NeMo/Speech/issues/7221
+is started again after its last step fails for it. Known upstream, of its predecessor: https://github.com/NVIDIA-NeMo/Speech/issues/7221
 """
 
 import sys
