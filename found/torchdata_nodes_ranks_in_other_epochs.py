@@ -22,7 +22,7 @@ def rank(number: int) -> Iterator[list[tuple[str, int]]]:
     """Return the batches of a rank: two samples each, by source and index."""
     sources = {
         name: Mapper(
-            SamplerWrapper(DistributedSampler(range(size), RANKS, number, seed=SEED, drop_last=True)),  # type: ignore[arg-type,var-annotated]
+            SamplerWrapper(DistributedSampler(range(size), RANKS, number, seed=SEED, drop_last=True)),  # type: ignore[arg-type]
             lambda index, name=name: (name, index),
         )
         for name, size in SIZES.items()
