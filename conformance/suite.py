@@ -173,7 +173,8 @@ def judge(
         if found.verdict == BROKEN:
             best = shrunk(bench, check, found, declared, min(shrinking, until - time.monotonic()))
             break
-        best = min(best, found, key=lambda finding: WORST_FIRST.index(finding.verdict))
+        # Of equal verdicts the later: that there is no case is said only where there was none.
+        best = min(found, best, key=lambda finding: WORST_FIRST.index(finding.verdict))
     return replace(best, seconds=time.monotonic() - start)
 
 

@@ -7,7 +7,9 @@ from fivepoint.conformance.bench import Bench
 from fivepoint.conformance.case import Leg
 from fivepoint.conformance.cases import one_source
 from fivepoint.conformance.doors import InProcess
-from fivepoint.conformance.suite import run
+from fivepoint.conformance.registry import Check
+from fivepoint.conformance.suite import declaration, judge, run
+from fivepoint.conformance.verdict import NotApplicable
 
 BROKEN = "fivepoint.conformance.broken."
 
@@ -45,3 +47,12 @@ def test_a_sample_whose_tokens_are_not_those_of_its_window_equals_no_window():
         batches[0]["targets"] = np.zeros_like(batches[0]["targets"])
     windows = set(trace.windows())
     assert len(windows) == 8 and windows.isdisjoint(trace.keys())
+
+
+def test_a_check_that_judged_none_of_its_cases_says_why():
+    def nothing_to_judge(bench, case):
+        raise NotApplicable("expected another loader")
+
+    check = Check("C4.2", "none", frozenset(), (), lambda scale: [one_source(4)], nothing_to_judge)
+    with Bench(InProcess("reference")) as bench:
+        assert judge(bench, check, declaration(bench)).reason == "expected another loader"

@@ -63,6 +63,8 @@ def mixed(scale: Scale) -> Iterable[Case]:
     """Several sources, each through epochs of its own, one of a single window among them."""
     yield mixture({"a": 7, "b": 4, "one": 1}, {"a": "0.5", "b": "0.3", "one": "0.2"}, 60)
     yield mixture({"a": 9, "b": 4}, {"a": "2", "b": "1"}, 48, leg=Leg(1, 4))
+    # Ranks that choose sources each for itself come to the end of a source at different steps.
+    yield mixture({"a": 40, "b": 16}, {"a": "2", "b": "1"}, 160, leg=Leg(4, 2))
     if scale.full:
         sizes = {f"s{i:03}": 1 + i % 4 for i in range(200)}
         yield mixture(sizes, dict.fromkeys(sizes, "1"), 1200, leg=Leg(2, 3, 1))
