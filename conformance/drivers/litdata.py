@@ -39,6 +39,8 @@ class LitData(Driver):
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
         """Write the documents of each source into chunks."""
+        if any(len(names) > 1 for names in settings.sources.values()):
+            raise Refusal("lays all that is written into one dataset end to end, so that blocks run from one corpus into the next")
         os.environ["DATA_OPTIMIZER_CACHE_FOLDER"] = str(workdir / "cache")
         os.environ["DATA_OPTIMIZER_DATA_CACHE_FOLDER"] = str(workdir / "data")
         tempfile.tempdir = str(workdir)
