@@ -31,7 +31,6 @@ with tempfile.TemporaryDirectory() as folder:
     for i in range(WINDOWS):
         orders[int(samples[i]["dataset_id"])].append(int(samples[i]["tokens"][0]))
     equal = sum(one == two for one, two in zip(*orders.values(), strict=False))
-    print(
-        f"megatron-core {version('megatron-core')}: two sources of {WINDOWS} windows: expected two orders, got {equal} equal of {WINDOWS // 2}"
-    )
+    half = WINDOWS // 2
+    print(f"megatron-core {version('megatron-core')}: {half} samples of each of two sources: expected two orders, got {equal} equal places")
 sys.exit(equal < WINDOWS // 4)
