@@ -1,8 +1,9 @@
 """What a case asks of a loader: the promises without which it need not serve the case at all, and what more it may refuse."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, replace
 from fractions import Fraction
+from itertools import pairwise
 
 from .case import Case, Leg
 from .driver import Settings
@@ -10,7 +11,7 @@ from .driver import Settings
 
 def asked(case: Case, stride: str = "L") -> set[str]:
     """Return the promises that a case's settings and layouts presuppose, whatever the check that plays it."""
-    return set().union(*(_asked(case, settings, stride) for settings in _settings(case)))
+    return _resumed(case.legs).union(*(_asked(case, settings, stride) for settings in _settings(case)))
 
 
 SHORT = 4
@@ -79,6 +80,23 @@ def _settings(case: Case) -> list[Settings]:
         if leg.settings:
             found.append(Settings.from_json(asdict(found[-1]) | leg.settings))
     return found
+
+
+def _resumed(legs: Sequence[Leg]) -> set[str]:
+    """Return the promises that going on from one leg to the next presupposes; a leg to the end of the run leaves nothing to go on with."""
+    pairs = [(one, other) for one, other in pairwise(legs) if one.steps is not None]
+    found = {
+        "resume": bool(pairs),
+        "elastic": any(one.dp_size != other.dp_size for one, other in pairs),
+        "rebatch": any(_rebatched(one, other) for one, other in pairs),
+    }
+    return {name for name, needed in found.items() if needed}
+
+
+def _rebatched(one: Leg, other: Leg) -> bool:
+    """Whether the batch size changes, or the ranks that stay as many share it otherwise."""
+    shares = one.micro_batch != other.micro_batch or one.accumulation != other.accumulation
+    return one.batch_size != other.batch_size or (one.dp_size == other.dp_size and shares)
 
 
 def _asked(case: Case, settings: Settings, stride: str) -> set[str]:

@@ -112,7 +112,12 @@ class Modest(Honest):
         if self.lacks == "resume":
             raise Refusal("keeps no state")
         own = self.layout
-        extra = {"sizes": [own.micro_batch, own.accumulation], "dp_size": own.dp_size, "of": own.dp_size * own.peers}
+        extra = {
+            "sizes": [own.micro_batch, own.accumulation],
+            "batch_size": own.batch_size,
+            "dp_size": own.dp_size,
+            "of": own.dp_size * own.peers,
+        }
         return json.dumps({"loader": self.state(), **(extra if self.lacks in ("rebatch", "elastic") else {})} | self.own_part()).encode()
 
     def own_part(self):
@@ -123,8 +128,10 @@ class Modest(Honest):
     def restore(self, states):
         """Refuse the states that this loader cannot use."""
         own, first = self.layout, states[0]
-        if self.lacks == "rebatch" and first["sizes"] != [own.micro_batch, own.accumulation]:
-            raise Refusal("resumes with the micro-batch and accumulation that saved")
+        if self.lacks == "rebatch" and first["batch_size"] != own.batch_size:
+            raise Refusal("resumes with the batch size that saved")
+        if self.lacks == "rebatch" and first["dp_size"] == own.dp_size and first["sizes"] != [own.micro_batch, own.accumulation]:
+            raise Refusal("resumes on as many ranks with the micro-batch and accumulation that saved")
         if self.lacks == "elastic" and first["dp_size"] != own.dp_size:
             raise Refusal("resumes on as many ranks as saved")
         if self.lacks == "one_state" and sorted(state["rank"] for state in states) != list(range(first["of"])):

@@ -48,7 +48,7 @@ def misfits_after_a_resume(scale: Scale) -> Iterable[Case]:
         yield one_source(40).with_settings(batch_size=fits.batch_size).with_legs(replace(fits, steps=1), replace(leg, steps=1))
 
 
-@check("C2.7", "resumed", misfits_after_a_resume, needs="batch_size resume layout")
+@check("C2.7", "resumed", misfits_after_a_resume, needs="batch_size resume layout rebatch")
 def sizes_that_do_not_fit_after_a_resume(bench: Bench, case: Case) -> None:
     """Refused, as before the first step."""
     asked, last = case.settings.batch_size, case.legs[-1]

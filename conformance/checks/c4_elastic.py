@@ -62,7 +62,7 @@ def same_batch(scale: Scale) -> Iterable[Case]:
     yield resumed_on(32, 1, Leg(1, 4), Leg(4, 1))
 
 
-@check("C4.3", "other-ranks-same-batch", same_batch, needs="resume elastic layout rebatch", faults=(10,))
+@check("C4.3", "other-ranks-same-batch", same_batch, needs="resume elastic layout", faults=(10,))
 def on_other_ranks_of_the_same_batch(bench: Bench, case: Case) -> None:
     """The steps hold what they held, on more ranks or fewer."""
     expect_uninterrupted(bench, case)

@@ -91,7 +91,7 @@ def examples(case: Case, stride: str) -> dict[str, Case]:
         "batch_size": case.with_settings(batch_size=leg.batch_size),
         "resume": case.with_legs(replace(leg, steps=1), leg),
         "rebatch": case.with_legs(replace(leg, steps=1), replace(leg, accumulation=2)),
-        "elastic": case.with_legs(replace(leg, steps=1), replace(leg, dp_size=2 * leg.dp_size)),
+        "elastic": case.with_legs(replace(leg, accumulation=2, steps=1), replace(leg, dp_size=2 * leg.dp_size)),
         "one_state": case.with_legs(replace(leg, steps=1, state_of=0), leg),
     }
 

@@ -112,10 +112,11 @@ class Megatron(Driver):
 class MegatronCyclic(Megatron):
     """The sampler `cyclic`, which draws a new order for each pass over the dataset, of a part of its own for each rank (`data_sharding`).
 
-    Its parts and its passes depend on the number of ranks and the size of a micro-batch, so neither `layout` nor `elastic` is promised.
+    Its parts and its passes depend on the number of ranks and the size of a micro-batch, so neither `layout` nor `elastic` is promised; the
+    order of the blend is lost in it, so `prefix` is not either.
     """
 
-    promises = Megatron.promises - {"layout", "rebatch", "elastic"}
+    promises = Megatron.promises - {"prefix", "layout", "rebatch", "elastic"}
     sampler = "cyclic"
 
     def iterate(self, loader: torch.utils.data.DataLoader[Any]) -> Iterator[dict[str, torch.Tensor]]:
