@@ -17,6 +17,7 @@ across many compute nodes for a fixed epoch size is tricky", README).
 
 import os
 import random
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -40,9 +41,10 @@ class WebDataset(Driver):
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
         """Write the windows of each corpus as int64 samples, four a shard."""
+        shutil.rmtree(workdir / "shards", ignore_errors=True)
         for name in {name for names in settings.sources.values() for name in names}:
             folder = workdir / "shards" / name
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True)
             with wds.ShardWriter(str(folder / "%06d.tar"), maxcount=SHARD, verbose=0) as writer:
                 for number, window in enumerate(windows(corpus / name, settings.seq_len, settings.seq_len)):
                     writer.write({"__key__": f"{number:09d}", "npy": window.astype(np.int64)})
@@ -52,9 +54,8 @@ class WebDataset(Driver):
         if len(settings.phases) > 1:
             raise Refusal("a pipeline has one mixture")
         shares = weights(settings)
-        if layout.micro_batch > min(
-            sum(len(windows(corpus / name, settings.seq_len, settings.seq_len)) for name in settings.sources[source]) for source in shares
-        ):
+        sizes = [sum(len(windows(corpus / name, settings.seq_len, settings.seq_len)) for name in settings.sources[each]) for each in shares]
+        if layout.micro_batch > min(sizes):
             raise Refusal("drops what makes no whole batch at the end of a pass, and would serve none")
         random.seed(settings.seed)
         streams = [self._stream(workdir, settings, layout, name) for name in shares]
@@ -91,4 +92,4 @@ class WebDataset(Driver):
 
     def close(self) -> None:
         """Drop the iterator, and with it the workers."""
-        del self.batches
+        self.batches = iter(())
