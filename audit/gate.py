@@ -5,6 +5,7 @@ from it. A row falls when it is below the median by more than that distance and 
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +28,9 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 def noted(runs: Sequence[Rows]) -> dict[str, dict[str, float]]:
     """Return the rows of the baseline that several runs make; raises ConfigError where they did not measure the same."""
-    if differ := {name for run in runs for name in run if any(name not in other for other in runs)}:
-        raise ConfigError(f"expected the same rows from every run, found {sorted(differ)[0]!r} in some alone; record again")
+    measured = Counter(name for run in runs for name in run)
+    if lacking := sorted(name for name, count in measured.items() if count < len(runs)):
+        raise ConfigError(f"expected the same rows from every run, found {lacking[0]!r} in some alone; record again")
     rows = {}
     for name in runs[0]:
         found = [run[name]["times"] for run in runs]
