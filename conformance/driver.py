@@ -153,7 +153,7 @@ class Driver:
         """Return the state of this rank, whatever the loader keeps; it is handed to `build` as it is."""
         raise Refusal("keeps no state")
 
-    def state_at(self, consumed: int) -> bytes:
+    def foretold(self, consumed: int) -> bytes:
         """Return the state that a run of this loader would save after `consumed` samples: for measuring a resume where no run can come."""
         raise Refusal("knows no state but that of a run that came so far")
 

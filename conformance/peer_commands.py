@@ -78,7 +78,9 @@ def bench(
     alone: Annotated[bool, typer.Option("--alone", help="No peers: what --beside and --process name.")] = False,
     beside: Annotated[
         list[str] | None,
-        typer.Option(metavar="LOADER", help="A loader to compare the peers with, as `conform` takes it; fastpath where none is named; repeatable."),
+        typer.Option(
+            metavar="LOADER", help="A loader to compare the peers with, as `conform` takes it; fastpath where none is named; repeatable."
+        ),
     ] = None,
     process: Annotated[
         list[str] | None, typer.Option(metavar="COMMAND", help="A command that speaks for one, in any language; repeatable.")
@@ -89,7 +91,9 @@ def bench(
     demand: Annotated[
         float, typer.Option(metavar="TOKENS_PER_SECOND", min=1000, help="What a rank demands, in the measures of a stated demand.")
     ] = 250_000.0,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write all figures here (spec/schemas/supply.schema.json).")] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write all figures here (spec/schemas/supply.schema.json).")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them here, PNG or SVG.")] = None,
     folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where the corpora go: the disk that is measured.")] = None,
 ) -> None:

@@ -93,8 +93,8 @@ def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple
         return {"ok": found}, waits
     elif verb == "save":
         return {"ok": None}, [np.frombuffer(driver.save(), np.uint8)]
-    elif verb == "state_at":
-        return {"ok": None}, [np.frombuffer(driver.state_at(request["consumed"]), np.uint8)]
+    elif verb == "foretold":
+        return {"ok": None}, [np.frombuffer(driver.foretold(request["consumed"]), np.uint8)]
     elif verb == "where":
         return {"ok": driver.where(request["source"], request["corpus"], request["first"], request["last"])}, []
     elif verb == "identity":

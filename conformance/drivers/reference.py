@@ -65,7 +65,7 @@ class ReferenceDriver(Driver):
         """Return the state as JSON."""
         return json.dumps(self.loader.state_dict()).encode()
 
-    def state_at(self, consumed: int) -> bytes:
+    def foretold(self, consumed: int) -> bytes:
         """Return the state as JSON: it is made of the plan and the number."""
         return json.dumps(checkpoint.make(self.plan, consumed, consumed // self.loader.batch_size)).encode()
 

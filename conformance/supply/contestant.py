@@ -72,7 +72,7 @@ class Contestant:
 
     @contextmanager
     def kept(self, *names: str) -> Iterator[bool]:
-        """Keep as the reason for missing figures whatever the `with` block raises as Unmeasured; yields whether they are still asked for."""
+        """Keep what the `with` block raises as Unmeasured as the reason for missing figures; yields whether they are still asked for."""
         try:
             yield not any(name in self.loader.cells for name in names)
         except Unmeasured as reason:

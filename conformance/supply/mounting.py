@@ -23,7 +23,7 @@ def missing() -> str:
     if which("fusermount3") is None:
         return "no FUSE here: no fusermount3 (fuse3)"
     if find_spec("mfusepy") is None:
-        return "no FUSE here: no mfusepy (the extra `slow`)"
+        return "no FUSE here: no mfusepy (the extra `bench`)"
     return ""
 
 
@@ -55,10 +55,9 @@ def slow(folder: Path, mountpoint: Path) -> Iterator[Slow]:
     if reason := missing():
         raise Unmeasured(reason)
     command = [sys.executable, "-P", "-m", "fivepoint.conformance.supply.slow_files", str(folder), str(mountpoint)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     # What is looked for where this process does: fivepoint may be there by sys.path alone.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in map(os.path.abspath, sys.path) if os.path.exists(path))}
-    process = subprocess.Popen(command, text=True, env=environment, **pipes)
+    process = subprocess.Popen(command, text=True, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         end = time.monotonic() + WITHIN
         while not os.path.ismount(mountpoint):

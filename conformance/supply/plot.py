@@ -49,8 +49,8 @@ def draw(result: Result, path: Path) -> None:
         each.set_visible(False)
     said = result.conditions
     figure_.suptitle(
-        f"Supply of one rank, steps of {said['micro_batch']} x {said['seq_len']:,} tokens, {said['file_bytes'] / (1 << 20):,.0f} MiB of tokens, "
-        f"{said['machine']}, {said['cores']} cores\nblue: fivepoint and own loaders; grey lines: the machine; whiskers: half the distance of the quartiles",
+        f"Supply of one rank: steps of {said['micro_batch']} x {said['seq_len']:,} tokens, from {said['tokens']:,}; {said['machine']}, {said['cores']} cores\n"
+        "blue: compared with the others; grey lines: the machine; whiskers: half the distance of the quartiles",
         fontsize=10,
     )
     figure_.savefig(path, dpi=110)

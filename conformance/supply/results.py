@@ -131,5 +131,3 @@ def read(path: Path) -> Result:
         for each in value["loaders"]
     ]
     return Result(value["conditions"], {name: Cell(**cell) for name, cell in value["limits"].items()}, loaders)
-
-

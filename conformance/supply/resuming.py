@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..doors.caches import below, warm
 from ..driver import Array, MicroBatch
 from .contestant import Contestant
 from .data import Data
@@ -14,6 +15,8 @@ from .measures import Effort, opened
 from .seat import Seat, Unmeasured
 
 BILLION = 10**9
+LEAST = 40
+"""Steps of a run of which there are a first and a last percent to speak of."""
 FEW = 3
 """Steps between the states from which others are foretold."""
 
@@ -23,6 +26,8 @@ class Reached:
     """States of one run, by the percentage at which they were saved, with the step that the run served next."""
 
     run: Data
+    length: int
+    """Samples that the loader served in bounded time; 1 % and 99 % are of these."""
     states: dict[int, list[Array]] = field(default_factory=dict)
     following: dict[int, list[MicroBatch]] = field(default_factory=dict)
     consumed: dict[int, int] = field(default_factory=dict)
@@ -41,9 +46,9 @@ def reach(one: Contestant, data: Data, effort: Effort) -> Reached | None:
             raise Unmeasured("served nothing to resume")
         longest = one.run_over(data).settings.length // one.rows
         steps = min(longest - 1, int(supply[-1] * effort.reach / one.rows))
-        if steps < 100:
-            raise Unmeasured(f"takes {steps} steps in {effort.reach:g} s, fewer than a hundred")
-        found = Reached(one.run_over(data))
+        if steps < LEAST:
+            raise Unmeasured(f"takes {steps} steps in {effort.reach:g} s, fewer than {LEAST}")
+        found = Reached(one.run_over(data), steps * one.rows)
         with one.seat() as (seat, _):
             seat.build(found.run, one.workdir, one.layout())
             done = 0
@@ -78,11 +83,12 @@ def resume_round(one: Contestant, reached: Reached, first: bool) -> None:
     with one.kept("resume_0", "resume_1", "resume_99") as wanted:
         if not wanted:
             return
+        warm(below(reached.run.corpus, one.workdir))
         with one.seat() as (seat, _):
             one.add("resume_0", opened(seat, reached.run, one.workdir, one.layout()))
             seat.close()
             for percent, states in reached.states.items():
-                note = f"at {reached.consumed[percent]:,} samples"
+                note = f"at {reached.consumed[percent]:,} of {reached.length:,}"
                 one.add(f"resume_{percent}", opened(seat, reached.run, one.workdir, one.layout(), states), note)
                 seat.close()
             if first:
@@ -117,14 +123,14 @@ def _foretold(one: Contestant, seat: Seat, run: Data, reached: Reached, position
     """
     try:
         seat.build(reached.run, one.workdir, one.layout())
-        _, made = seat.ask("state_at", consumed=reached.consumed[99])
+        _, made = seat.ask("foretold", consumed=reached.consumed[99])
     except Unmeasured:
         made = []
     if made:
         _expect_same(made, reached.states[99])
         seat.close()
         seat.build(run, one.workdir, one.layout())
-        _, made = seat.ask("state_at", consumed=position)
+        _, made = seat.ask("foretold", consumed=position)
         seat.close()
         return [np.array(state) for state in made]
     seat.close()

@@ -5,6 +5,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -16,8 +17,8 @@ from . import limits
 from .contestant import Contestant
 from .data import Data, write
 from .measures import Effort, best_of_workers, prepare, round_of
-from .resuming import reach, resume_long, resume_round
 from .results import LIMITS, MEASURES, Cell, Result
+from .resuming import reach, resume_long, resume_round
 from .slowly import slowly
 
 SEQ_LEN, ROWS = 4096, 8
@@ -51,9 +52,7 @@ def measured(loaders: Sequence[tuple[str, Door, bool]], tokens: int, effort: Eff
     slow_data = write(folder / "slow", min(tokens, SLOW), SEQ_LEN)
     small = write(folder / "small", SMALL * SEQ_LEN, SEQ_LEN)
     result = Result(conditions(data, slow_data, effort))
-    ones = [
-        Contestant(name, door, folder / f"loader{number}", small, ROWS, own) for number, (name, door, own) in enumerate(loaders)
-    ]
+    ones = [Contestant(name, door, folder / f"loader{number}", small, ROWS, own) for number, (name, door, own) in enumerate(loaders)]
 
     def each(what: str, among: Sequence[Contestant], do: Callable[[Contestant], Any]) -> list[Any]:
         found = []
@@ -73,7 +72,7 @@ def measured(loaders: Sequence[tuple[str, Door, bool]], tokens: int, effort: Eff
         found["pread_cold"].append(limits.reads(data, limits.THREADS, True, effort.seconds))
         supply, copied = limits.mapped(data, effort.seconds)
         found["mmap_cold"].append(supply)
-        each("serves", ready, lambda one, first=number == 0: round_of(one, data, effort, first))
+        each("serves", ready, partial(round_of, data=data, effort=effort, first=number == 0))
     result.limits = {name: Cell.of(values) for name, values in found.items()}
     result.limits["mmap_cold"] = Cell.of(found["mmap_cold"], f"{copied} windows")
     each("from slow files", ready, lambda one: slowly(one, slow_data, effort))

@@ -119,7 +119,8 @@ class Seat:
         if self.pulls:
             found, (waits,) = self.ask("pull", steps=steps, period=period, seconds=within)
             return Pulled(found["rows"], found["ended"], found["nanoseconds"] / 1e9, waits / 1e9)
-        waited, rows, ended, begun = [], 0, False, time.perf_counter()
+        waited: list[float] = []
+        rows, ended, begun = 0, False, time.perf_counter()
         while len(waited) < steps and not ended and (not waited or time.perf_counter() - begun < within):
             asked = time.perf_counter()
             value, frames = self.ask("next")
@@ -146,7 +147,7 @@ class Seat:
 
     def _watch(self, workdir: Path) -> None:
         """End the rank where it takes more than a quarter of the memory, or of the disk that is free."""
-        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+        most = most_memory()
         with suppress(OSError):
             room = shutil.disk_usage(workdir).free
             while not self._done.wait(TICK):
@@ -158,6 +159,11 @@ class Seat:
                         self._stopped = f"was stopped at {taken / GIB:.1f} GiB of {what}"
                         self._rank.kill()
                         return
+
+
+def most_memory() -> int:
+    """Return the bytes that a rank may hold."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
 
 def words(text: str, most: int = 90) -> str:

@@ -21,7 +21,7 @@ STATUS = ("st_mode", "st_ino", "st_nlink", "st_uid", "st_gid", "st_size", "st_bl
 TIMES = ("st_atime", "st_mtime", "st_ctime")
 
 
-class SlowFiles(fuse.Operations):
+class SlowFiles(fuse.Operations):  # type: ignore[misc]  # mypy looks into no FUSE
     """The operations of the folder below `root`, handed on to the system."""
 
     use_ns = True

@@ -3,6 +3,8 @@
 import shutil
 import threading
 
+import numpy as np
+
 from .contestant import Contestant
 from .data import Data
 from .measures import Effort, met, opened, period_of
@@ -47,7 +49,7 @@ def slowly(one: Contestant, data: Data, effort: Effort) -> None:
                 later.join()
                 if len(found.waits) <= AFTER:
                     raise Unmeasured("was not far enough for the stall")
-                one.add("stall", float(found.waits.max()), f"{1e3 * float(found.waits[:AFTER].max()):.0f} ms at most before it")
+                one.add("stall", float(found.waits.max()), f"waits of {1e3 * float(np.median(found.waits)):.0f} ms otherwise")
                 seat.close()
         finally:
             shutil.rmtree(here, ignore_errors=True)

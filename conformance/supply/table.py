@@ -35,9 +35,9 @@ def figure(measure: Measure, value: float) -> str:
 def _machine(result: Result) -> Table:
     said = result.conditions
     heading = (
-        f"{said['machine']}, {said['cores']} cores; {said['tokens']:,} tokens of uint32 in one file of {said['file_bytes'] / MIB:,.0f} MiB, "
-        f"of which the system reads {said['readahead_bytes'] / 1024:,.0f} KiB ahead; steps of {said['micro_batch']} x {said['seq_len']:,}; "
-        f"medians of {said['rounds']} rounds"
+        f"{said['machine']}, {said['cores']} cores; {said['tokens']:,} tokens of uint32 in one file of "
+        f"{said['file_bytes'] / MIB:,.0f} MiB, of which the system reads {said['readahead_bytes'] / 1024:,.0f} KiB ahead; "
+        f"steps of {said['micro_batch']} x {said['seq_len']:,}; medians of {said['rounds']} rounds"
     )
     table = Table(title=Text(plain(heading)), title_justify="left", box=SIMPLE)
     for column in ("the machine", "samples/s", "tokens/s", ""):
@@ -69,7 +69,9 @@ def _part(result: Result, loaders: list[Loader]) -> Table:
         "stall": f"longest wait in a stall of {1e3 * said['stall_seconds']:.0f} ms",
     }
     for measure in MEASURES:
-        table.add_row(headings.get(measure.name, measure.heading), *(_cell(measure, loader.cells.get(measure.name, Cell())) for loader in loaders))
+        table.add_row(
+            headings.get(measure.name, measure.heading), *(_cell(measure, loader.cells.get(measure.name, Cell())) for loader in loaders)
+        )
         for limit in BESIDE.get(measure.name, ()):
             shown = next(each.heading for each in LIMITS if each.name == limit)
             table.add_row(f"  times the {shown}", *(_times(loader, measure, result.limits[limit]) for loader in loaders))

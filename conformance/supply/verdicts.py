@@ -10,7 +10,7 @@ SUPPLY, COLD, RESUME = 10.0, 100.0, 10.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """A figure that is to be reached: in words, how many times it is, and how many times are wanted; None where there is nothing to compare."""
+    """A figure that is to be reached: in words, how many times it is (None: nothing to compare), and how many times are wanted."""
 
     what: str
     times: float | None
@@ -32,9 +32,7 @@ def verdicts(result: Result) -> list[Verdict]:
     others = [loader for loader in result.loaders if not loader.own]
     supply = max(((_value(loader, "warm"), loader.name) for loader in others if _value(loader, "warm")), default=None)
     mapped = result.limits.get("mmap_cold", Cell()).value
-    soonest = min(
-        ((found, loader.name) for loader in others if loader.exact and (found := _latest(loader)) is not None), default=None
-    )
+    soonest = min(((found, loader.name) for loader in others if loader.exact and (found := _latest(loader)) is not None), default=None)
     resumed = _value(own, "resume_long")
     return [
         Verdict(
