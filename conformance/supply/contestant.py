@@ -44,10 +44,7 @@ class Contestant:
             except DriverFault as fault:
                 raise Unmeasured(words(fault.found)) from None
             self.promises, self.stride, self.loader.version = declared.promises, declared.stride, declared.version
-            try:
-                seat.ask("pull", steps=0, period=0.0, seconds=0.0)
-            except Unmeasured:
-                self.loader.over_a_pipe = True
+            self.loader.over_a_pipe = not seat.can_pull()
 
     def run_over(self, data: Data) -> Data:
         """Return the run that is measured: a long one, or an epoch where there is no second one."""

@@ -49,7 +49,7 @@ def draw(result: Result, path: Path) -> None:
         each.set_visible(False)
     said = result.conditions
     figure_.suptitle(
-        f"Supply of one rank: steps of {said['micro_batch']} x {said['seq_len']:,} tokens, from {said['tokens']:,}; {said['machine']}, {said['cores']} cores\n"
+        f"Supply of one rank: steps of {said['micro_batch']} x {said['seq_len']:,} tokens; {said['machine']}, {said['cores']} cores\n"
         "blue: compared with the others; grey lines: the machine; whiskers: half the distance of the quartiles",
         fontsize=10,
     )

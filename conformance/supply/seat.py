@@ -107,6 +107,9 @@ class Seat:
         value, frames = self.ask("next")
         if value is None:
             raise Unmeasured("served nothing: the run was over")
+        return self._checked(value, frames)
+
+    def _checked(self, value: Any, frames: list[Array]) -> list[MicroBatch]:
         leg = Leg(1, self._layout.micro_batch, self._layout.accumulation)
         try:
             return step_of(value, frames, leg, self._seq_len, 0)
@@ -117,21 +120,27 @@ class Seat:
         """Take and commit steps as fast as they come, or work for `period` on each; none after `seconds`."""
         within = min(seconds, self.limit / 2)
         if self.pulls:
-            found, (waits,) = self.ask("pull", steps=steps, period=period, seconds=within)
-            return Pulled(found["rows"], found["ended"], found["nanoseconds"] / 1e9, waits / 1e9)
+            return _pulled(*self.ask("pull", steps=steps, period=period, seconds=within))
         waited: list[float] = []
-        rows, ended, begun = 0, False, time.perf_counter()
-        while len(waited) < steps and not ended and (not waited or time.perf_counter() - begun < within):
+        rows, begun = 0, time.perf_counter()
+        while len(waited) < steps and (not waited or time.perf_counter() - begun < within):
             asked = time.perf_counter()
             value, frames = self.ask("next")
+            if value is None:
+                return Pulled(rows, True, time.perf_counter() - begun, np.array(waited))
             waited.append(time.perf_counter() - asked)
-            if ended := value is None:
-                waited.pop()
-                break
-            rows += sum(len(frames[batch["inputs"]]) for batch in value)
+            rows += sum(len(batch["inputs"]) for batch in self._checked(value, frames))
             time.sleep(period)
             self.ask("commit")
-        return Pulled(rows, ended, time.perf_counter() - begun, np.array(waited))
+        return Pulled(rows, False, time.perf_counter() - begun, np.array(waited))
+
+    def can_pull(self) -> bool:
+        """Whether its process takes steps by itself. One in another language need not: after the question it may be gone."""
+        try:
+            _pulled(*self.ask("pull", steps=0, period=0.0, seconds=0.0))
+        except Unmeasured:
+            return False
+        return True
 
     def close(self) -> None:
         """Have the loader closed; another may be built."""
@@ -164,6 +173,14 @@ class Seat:
 def most_memory() -> int:
     """Return the bytes that a rank may hold."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+
+
+def _pulled(found: Any, frames: list[Array]) -> Pulled:
+    try:
+        (waits,) = frames
+        return Pulled(int(found["rows"]), bool(found["ended"]), found["nanoseconds"] / 1e9, waits / 1e9)
+    except (TypeError, KeyError, ValueError):
+        raise Unmeasured(f"answered pull with {words(str(found))}") from None
 
 
 def words(text: str, most: int = 90) -> str:
