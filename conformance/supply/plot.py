@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ...errors import UsageError
 from .results import MEASURES, Cell, Loader, Measure, Result
+from .seat import words
 from .table import figure
 
 SHOWN = (
@@ -63,8 +64,8 @@ def _panel(axes, measure: Measure, result: Result) -> None:  # type: ignore[no-u
     values = [cell.value for cell in found if cell.value]
     if not share and values:
         axes.set_xscale("log")
-        least, most = min(values), max([*values, *(result.limits[name].value or 0 for name, _ in LINES.get(measure.name, ()))])
-        axes.set_xlim(least / 3, most * 12)
+        values += [limit for name, _ in LINES.get(measure.name, ()) if (limit := result.limits[name].value)]
+        axes.set_xlim(min(values) / 3, max(values) * 12)
     if share:
         axes.set_xlim(0, 1.35)
     for place, (loader, cell) in enumerate(zip(result.loaders, found, strict=True)):
@@ -77,12 +78,13 @@ def _panel(axes, measure: Measure, result: Result) -> None:  # type: ignore[no-u
     axes.set_ylim(len(result.loaders) - 0.4, -0.6)
     axes.tick_params(axis="x", labelsize=7)
     better = "more is better" if measure.more_is_better else "less is better"
-    axes.set_title(f"{measure.heading}: {better}", fontsize=8, loc="left")
+    unit = "" if share else f", {measure.unit}"
+    axes.set_title(f"{measure.heading}{unit}: {better}", fontsize=8, loc="left")
 
 
 def _bar(axes, place: int, measure: Measure, loader: Loader, cell: Cell) -> None:  # type: ignore[no-untyped-def]  # as above
     if cell.value is None:
-        axes.annotate(cell.reason[:46], (0.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=6, color="dimgrey")
+        axes.annotate(words(cell.reason, 44), (0.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=6, color="dimgrey")
         return
     # A bar has no length on a scale of powers of ten where it is 0.
     axes.barh(place, cell.value, xerr=cell.spread or None, color="tab:blue" if loader.own else "tab:orange", height=0.62, capsize=2)

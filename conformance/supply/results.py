@@ -34,7 +34,7 @@ MEASURES = (
     Measure("memory_of_run", "memory that the run took", "bytes"),
     Measure("bytes_read", "bytes read a useful byte, cold", "bytes"),
     Measure("demand", "share of the demand met", "of 1", True),
-    Measure("demand_slow", "the same, slow reads", "of 1", True),
+    Measure("demand_slow", "share of the demand met, slow reads", "of 1", True),
     Measure("first_batch_slow", "time to first batch, slow reads", "s"),
     Measure("stall", "longest wait in a stall", "s"),
     Measure("resume_0", "first batch from the beginning", "s"),
@@ -43,7 +43,7 @@ MEASURES = (
     Measure("resume_long", "first batch, at 99 % of 10^9", "s"),
 )
 LIMITS = (
-    Measure("memcpy", "copy of the output in memory", "samples/s", True),
+    Measure("memcpy", "copy in memory", "samples/s", True),
     Measure("pread_warm", "warm pread, 1 thread", "samples/s", True),
     Measure("pread_cold", "cold pread, 16 threads", "samples/s", True),
     Measure("mmap_cold", "default mmap, cold", "samples/s", True),

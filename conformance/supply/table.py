@@ -21,15 +21,18 @@ def print_result(result: Result) -> None:
     console.print(Group(_machine(result), *_loaders(result, console.width), *_closing(result)))
 
 
-def figure(measure: Measure, value: float) -> str:
-    """Return a figure as people read it, with its unit where the heading does not say it."""
+def figure(measure: Measure, value: float, spread: float = 0.0) -> str:
+    """Return a figure as people read it, with its spread where there is one, and its unit where the heading does not say it."""
     if measure.unit == "s":
-        return f"{1e3 * value:,.1f} ms" if value < 1 else f"{value:,.2f} s"
-    if measure.unit == "bytes":
-        return f"{value / MIB:,.0f} MiB" if measure.name != "bytes_read" else f"{value:,.2f}"
-    if measure.unit == "of 1":
-        return f"{100 * value:.0f} %"
-    return f"{value:,.0f}"
+        shown, unit, places = (1e3, " ms", 0 if value >= 0.1 else 1) if value < 1 else (1.0, " s", 2)
+    elif measure.unit == "bytes":
+        shown, unit, places = (1.0, "", 2) if measure.name == "bytes_read" else (1 / MIB, " MiB", 0)
+    elif measure.unit == "of 1":
+        shown, unit, places = 100.0, " %", 0
+    else:
+        shown, unit, places = 1.0, "", 0
+    more = f" ± {shown * spread:,.{places}f}" if spread else ""
+    return f"{shown * value:,.{places}f}{more}{unit}"
 
 
 def _machine(result: Result) -> Table:
@@ -45,7 +48,7 @@ def _machine(result: Result) -> Table:
     for limit in LIMITS:
         cell = result.limits[limit.name]
         assert cell.value is not None
-        table.add_row(limit.heading, _with_spread(limit, cell), f"{cell.value * said['seq_len']:,.0f}", cell.note)
+        table.add_row(limit.heading, figure(limit, cell.value, cell.spread), f"{cell.value * said['seq_len']:,.0f}", cell.note)
     return table
 
 
@@ -82,12 +85,7 @@ def _cell(measure: Measure, cell: Cell) -> RenderableType:
     if cell.value is None:
         return Text(plain(cell.reason or "not measured"), style="dim")
     note = f"\n{cell.note}" if cell.note else ""
-    return Text.assemble(_with_spread(measure, cell), (plain(note), "dim"))
-
-
-def _with_spread(measure: Measure, cell: Cell) -> str:
-    assert cell.value is not None
-    return figure(measure, cell.value) + (f" ± {figure(measure, cell.spread)}" if cell.spread else "")
+    return Text.assemble(figure(measure, cell.value, cell.spread), (plain(note), "dim"))
 
 
 def _times(loader: Loader, measure: Measure, limit: Cell) -> str:
