@@ -1,7 +1,7 @@
 # Every target works alone on a fresh clone, in a folder of any name; `make` alone lists them.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate peers conform-peers found gpu-check lint kernels vectors clean
+.PHONY: help setup demo test test-fast test-long test-size fuzz conform matrix bench bench-gate peers conform-peers bench-peers found gpu-check lint kernels vectors clean
 
 # -P: the folders here are sub-packages of fivepoint, not top-level modules
 RUN := .venv/bin/python -P -m
@@ -64,6 +64,9 @@ conform-peers: peers ## hold them to the contract beside the fast path: a table,
 found: peers ## show each fault that was found in a released loader, by a script that uses it alone, and write docs/found.md ## make found FOUND=grain
 	.venv/bin/python -P found/run.py $(FOUND)
 
+bench-peers: peers ## how fast they supply a rank beside the fast path, warm, cold, slowly read and resumed: a table, peers.json and peers.png ## make bench-peers PEER=grain ARGS="--folder /mnt/nvme"
+	.venv/bin/fivepoint peers bench $(PEER) --json peers.json --plot peers.png $(ARGS)
+
 gpu-check: .path/fivepoint ## build, contract, sanitizers and speed on a CUDA device; says so where there is none ## make gpu-check GPU_PYTHON=python3
 	"$(GPU_PYTHON)" benchmarks/gpu.py $(ARGS)
 
@@ -81,7 +84,7 @@ vectors: .venv/installed ## write spec/vectors again from reference ## make vect
 	$(RUN) fivepoint.reference.vectors
 
 clean: ## remove all that the other targets make ## make clean && make setup
-	rm -rf .venv .path .peers peers-report build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .path .peers peers-report build dist fivepoint.egg-info demo fivepoint-cases bench.json bench.png peers.json peers.png gpu.json fuzz-found .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -f fastpath/_C.*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -106,7 +109,7 @@ $(shell [ "$$(cat .venv/installed 2>&1)" = "$$(pwd -P)" ] || rm -f .venv/install
 	fi
 	@echo "installing torch and the rest into .venv; the first time this takes some minutes"
 	.venv/bin/python -m pip install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
-	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[prepare,train,dev]'
+	.venv/bin/python -m pip install --quiet -c constraints.txt -e '.[prepare,train,bench,dev]'
 	@pwd -P > $@
 	@touch .venv/native
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..conformance.doors import procfs
+from ..conformance.doors.caches import forget
 from ..errors import CorpusError, RangeError
 from ..reference import partition
 from ..reference.batch import open_corpora
@@ -153,14 +154,6 @@ def headroom(found: dict[str, Any], step_seconds: float) -> dict[str, Any]:
     demand = found["tokens_per_step"] / step_seconds
     supplies = {name: found[name] and found[name] | {"headroom": found[name]["tokens_per_second"] / demand} for name in ("cold", "warm")}
     return {**found, "step_seconds": step_seconds, "demand_tokens_per_second": demand, **supplies}
-
-
-def forget(files: Iterable[Path]) -> None:
-    """Ask the system to keep nothing of files in memory; raises CorpusError for one that cannot be opened."""
-    for path in files:
-        descriptor = _opened(path)
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        os.close(descriptor)
 
 
 def pread(extents: Sequence[Extent], threads: int) -> None:

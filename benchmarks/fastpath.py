@@ -34,7 +34,8 @@ from rich.table import Table
 from torch.utils.data import DataLoader, Dataset
 
 from fivepoint.audit.interleaved import ratio, seconds
-from fivepoint.audit.supply import forget, from_disk
+from fivepoint.audit.supply import from_disk
+from fivepoint.conformance.doors.caches import forget
 from fivepoint.fastpath import _C, Loader
 from fivepoint.fastpath.native import reader as open_reader
 from fivepoint.fastpath.native import resolver as open_resolver

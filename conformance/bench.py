@@ -76,7 +76,7 @@ class Bench:
         try:
             ranks[0].ask({"do": "declare"})
             found, _ = ranks[0].reply()
-            return _declaration(found)
+            return declaration(found)
         except (LoaderError, Refusal) as reason:
             raise DriverFault("V3", f"declares no promises, stride and version: {reason}") from reason
         finally:
@@ -115,7 +115,8 @@ class Bench:
             raise OutputError(f"expected room for the cases in {self.folder.parent}, found a full disk; free space or set TMPDIR")
 
 
-def _declaration(found: Any) -> Declaration:
+def declaration(found: Any) -> Declaration:
+    """Return what the answer to `declare` says; raises DriverFault for one that says nothing."""
     if not isinstance(found, dict) or not {"promises", "stride", "version"} <= found.keys():
         raise DriverFault("V3", f"declares no promises, stride and version, but {str(found)[:80]}")
     promises, stride = found["promises"], found["stride"]

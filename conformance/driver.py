@@ -153,6 +153,10 @@ class Driver:
         """Return the state of this rank, whatever the loader keeps; it is handed to `build` as it is."""
         raise Refusal("keeps no state")
 
+    def foretold(self, consumed: int) -> bytes:
+        """Return the state that a run of this loader would save after `consumed` samples: for measuring a resume where no run can come."""
+        raise Refusal("knows no state but that of a run that came so far")
+
     def where(self, source: str, corpus: str, first: int, last: int) -> list[int]:
         """Return the positions that serve tokens `first` to `last` of a corpus, inclusive."""
         raise Refusal("has no way back")

@@ -70,3 +70,62 @@ def judge(
     comparison.write(into / "report.json")
     write_page(comparison, into / "index.html", "Loaders and the contract")
     raise typer.Exit(1 if broken else 0)
+
+
+@peers.command()
+def bench(
+    names: Names = None,
+    alone: Annotated[bool, typer.Option("--alone", help="No peers: what --beside and --process name.")] = False,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LOADER", help="A loader to compare the peers with, as `conform` takes it; fastpath where none is named; repeatable."
+        ),
+    ] = None,
+    process: Annotated[
+        list[str] | None, typer.Option(metavar="COMMAND", help="A command that speaks for one, in any language; repeatable.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Rounds, of which the medians count.")] = 5,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0.05, help="Time of one measurement of supply, at the most.")] = 2.0,
+    megatokens: Annotated[float, typer.Option(metavar="N", min=1, help="Size of the corpus; a token takes four bytes.")] = 64.0,
+    demand: Annotated[
+        float, typer.Option(metavar="TOKENS_PER_SECOND", min=1000, help="What a rank demands, in the measures of a stated demand.")
+    ] = 250_000.0,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write all figures here (spec/schemas/supply.schema.json).")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them here, PNG or SVG.")] = None,
+    folder: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where the corpora go: the disk that is measured.")] = None,
+) -> None:
+    """Measure how peers supply a rank, in turn and beside what the machine gives: warm, cold, from slow files, and resumed.
+
+    `fivepoint bench` measures your corpora and your plan; this measures loaders, over a corpus of its own.
+    """
+    from ..reference.files import expect_writable
+    from .console import progress
+    from .opening import opened
+    from .supply.measures import Effort
+    from .supply.plot import draw, expect_matplotlib
+    from .supply.run import measured, room, steps
+    from .supply.table import print_result
+
+    own = beside or ([] if process else ["fastpath"])
+    named = [(name, opened([name]).door, True) for name in own]
+    named += [(command, opened([], process=command).door, True) for command in process or []]
+    named += [] if alone else [(peer.name, opened([peer.name]).door, False) for peer in chosen(names or [])]
+    for _, door, _ in named:
+        # Each is measured in processes of its own.
+        door.close()
+    for file in (json, plot):
+        if file:
+            expect_writable(file)
+    if plot:
+        expect_matplotlib()
+    effort = Effort(rounds, seconds, demand)
+    with room(folder) as place, progress(steps(len(named), effort)) as heard:
+        result = measured(named, round(megatokens * 1e6), effort, place, heard)
+    print_result(result)
+    if json:
+        result.write(json)
+    if plot:
+        draw(result, plot)

@@ -1,18 +1,16 @@
 """C5, throughput with headroom, as far as the system tells it of any process: time, memory, threads, files and bytes read."""
 
-import os
 import statistics
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 from ..bench import Bench, Play
 from ..case import Case, Leg
 from ..cases import one_source
 from ..doors import procfs
+from ..doors.caches import below, forget
 from ..measuring import started
 from ..registry import Scale, check
 from ..verdict import Broken, NotApplicable
@@ -158,9 +156,9 @@ def bytes_read(bench: Bench, case: Case) -> None:
         rank = started(play, leg)
         play.build()
         _taken(play, warm)
-        files = [path for root in (play.corpus, play.workdir) for path in root.rglob("*") if path.is_file()]
+        files = below(play.corpus, play.workdir)
         width, ahead = _width(play), 2 * max(procfs.readahead(path) for path in files)
-        _drop(files)
+        forget(files)
         before, served, alone = procfs.bytes_read(rank.members()), 0, len(rank.members()) == 1
         while _taken(play, 1):
             served += leg.batch_size
@@ -188,11 +186,3 @@ def _width(play: Play) -> float:
     made = sum(path.stat().st_size for path in play.workdir.rglob("*") if path.is_file())
     stored = max(2 if spec.dtype == "uint16" else 4 for spec in play.case.corpora)
     return min(8, max(stored, made / tokens))
-
-
-def _drop(files: Iterable[Path]) -> None:
-    """Drop the cached pages of files, as far as the system does it; what was just written goes to the disk first."""
-    for path in files:
-        with suppress(OSError), path.open("rb") as file:
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..driver import Array, Driver, Layout, MicroBatch, Refusal, Settings
 from .nursery import BLANK, MARK
+from .pulling import pulled
 from .wire import DTYPES, Rubbish, packed, receive
 
 Answer = tuple[dict[str, Any], list[Array]]
@@ -95,8 +96,13 @@ def _call(driver: Driver, request: dict[str, Any], frames: list[Array]) -> tuple
     elif verb == "commit":
         # A driver that knows of no other commit is asked for none.
         driver.commit() if request.get("applied", True) else driver.commit(applied=False)
+    elif verb == "pull":
+        found, waits = pulled(driver, request["steps"], request["period"], request["seconds"])
+        return {"ok": found}, waits
     elif verb == "save":
         return {"ok": None}, [np.frombuffer(driver.save(), np.uint8)]
+    elif verb == "foretold":
+        return {"ok": None}, [np.frombuffer(driver.foretold(request["consumed"]), np.uint8)]
     elif verb == "where":
         return {"ok": driver.where(request["source"], request["corpus"], request["first"], request["last"])}, []
     elif verb == "identity":

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import __version__
 from ...errors import BudgetError, CheckpointError, ConfigError, CorpusError, PlanError, UsageError
+from ...reference import checkpoint
 from ...reference.loader import Loader
 from ...reference.manifest import Manifest
 from ...reference.plan import Plan
@@ -63,6 +64,10 @@ class ReferenceDriver(Driver):
     def save(self) -> bytes:
         """Return the state as JSON."""
         return json.dumps(self.loader.state_dict()).encode()
+
+    def foretold(self, consumed: int) -> bytes:
+        """Return the state as JSON: it is made of the plan and the number."""
+        return json.dumps(checkpoint.make(self.plan, consumed, consumed // self.loader.batch_size)).encode()
 
     def where(self, source: str, corpus: str, first: int, last: int) -> list[int]:
         """Ask the plan."""
