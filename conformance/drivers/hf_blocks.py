@@ -40,6 +40,7 @@ class CausalDriver(Driver):
     """A driver whose loader serves blocks that share no token, as `group_texts` of run_clm.py makes them for causal language models."""
 
     stride = "L+1"
+    layout: Layout
 
     def saved(self, **state: Any) -> bytes:
         """Return a state, and the layout that it belongs to."""
@@ -51,8 +52,6 @@ class CausalDriver(Driver):
         if state.pop("shape") != _shape(self.layout):
             raise Refusal("resumes with the number of ranks and the sizes of batches that it had")
         return state
-
-    layout: Layout
 
 
 def _shape(layout: Layout) -> tuple[int, int, int]:

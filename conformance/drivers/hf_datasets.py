@@ -3,10 +3,11 @@
 The calls are those of the pages on streaming (https://huggingface.co/docs/datasets/v5.2.0/stream: `load_dataset` with `streaming=True`,
 `interleave_datasets` with probabilities, `shuffle`, `set_epoch` in the training loop, `load_state_dict`) and on PyTorch
 (https://huggingface.co/docs/datasets/v5.2.0/use_with_pytorch: StatefulDataLoader, `split_dataset_by_node`). A source has four files, which
-ranks share where their number divides it. A mixture stops at `all_exhausted`, the strategy that leaves no example out. All else is as the
-library has it, a buffer of 1,000 examples too.
+ranks share where their number divides it; in a mixture it goes on for ever (`repeat`), for a strategy to stop at cuts sources off. All else
+is as the library has it, a buffer of 1,000 examples too.
 
-Not promised: `resume` of a shuffled stream ("examples from shuffle buffers are lost when resuming"), `one_state` and `elastic` of any;
+Not promised: `resume` of a shuffled stream ("examples from shuffle buffers are lost when resuming"), nor `mixture`, for its buffer holds
+several epochs of a source at once ("we can observe duplicates in the same iteration"); `one_state` and `elastic` of any stream;
 `layout` and `workers`, for every rank and worker reads files, or examples, of its own; `whole_steps`, for ranks may have more examples than
 others; `prefix`, for sources are drawn at random. `save` before `commit` is refused: the state is that "at the latest example it yielded".
 
@@ -74,7 +75,8 @@ class InOrder(CausalDriver):
         sources = [self.source(workdir, self.settings.sources[name]) for name in shares]
         if len(sources) == 1:
             return sources[0]
-        return datasets.interleave_datasets(sources, list(shares.values()), self.settings.seed, stopping_strategy="all_exhausted")
+        endless = [source.repeat(None) for source in sources]
+        return datasets.interleave_datasets(endless, list(shares.values()), self.settings.seed)
 
     def source(self, workdir: Path, corpora: list[str]) -> datasets.IterableDataset:
         """Return the stream of a source."""
@@ -120,7 +122,7 @@ class InOrder(CausalDriver):
 class Shuffled(InOrder):
     """A stream that is shuffled in a buffer, which a resume loses."""
 
-    promises = frozenset({"shuffle", "epochs", "mixture"})
+    promises = frozenset({"shuffle", "epochs"})
 
     def arranged(self, dataset: datasets.IterableDataset) -> datasets.IterableDataset:
         """Return the stream through a buffer, as a training loop has it."""

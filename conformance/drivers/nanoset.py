@@ -19,6 +19,7 @@ raises IndexError there (found/nanoset_does_not_loop.py).
 """
 
 import json
+import shutil
 from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import islice
@@ -42,6 +43,7 @@ class Nanoset(Driver):
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
         """Write a folder for each source, with a file of tokens for each corpus."""
+        shutil.rmtree(workdir / "datasets", ignore_errors=True)
         for source, names in settings.sources.items():
             for name in names:
                 held = tokens(corpus / name)
