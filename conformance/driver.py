@@ -30,7 +30,7 @@ PROMISES = {
     "resume": "goes on, from a saved state, at the first sample that was not committed",
     "rebatch": "resumes with another batch size, or as many ranks with another micro-batch and accumulation",
     "amend": "goes on from a state when only what lies after it was changed: weights, sources, skips, the length of the run",
-    "elastic": "resumes on another number of dp ranks, which share the same batch",
+    "elastic": "resumes on another number of dp ranks, which share the same batch, and of workers",
     "one_state": "one rank's state resumes every rank",
     "commit": "raises an error when the next step is asked for before the last one was committed",
     "identity": "refuses data, or a state, that is not the run's",

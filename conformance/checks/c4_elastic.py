@@ -91,7 +91,7 @@ def other_workers(scale: Scale) -> Iterable[Case]:
         yield resumed_on(24, 3, Leg(1, 2, workers=first), Leg(1, 2, workers=last))
 
 
-@check("C4.3", "other-workers", other_workers, needs="resume workers", faults=(4, 17))
+@check("C4.3", "other-workers", other_workers, needs="resume elastic workers", faults=(4, 17))
 def with_other_workers(bench: Bench, case: Case) -> None:
     """The number of workers is in no state."""
     expect_uninterrupted(bench, case)
