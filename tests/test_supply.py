@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from fivepoint.cli import app
 from fivepoint.conformance.doors import InProcess, Processes
 from fivepoint.conformance.driver import Layout
+from fivepoint.conformance.drivers.reference import ReferenceDriver
 from fivepoint.conformance.supply import resuming
 from fivepoint.conformance.supply import seat as seats
 from fivepoint.conformance.supply.contestant import Contestant
@@ -299,6 +300,16 @@ def test_what_was_not_reached_is_open_and_says_why(contestant, driver, measure, 
     reached = resuming.reach(one, few, EFFORT)
     resuming.resume_long(one, reached, 1)
     assert one.finish().cells[measure] == Cell(reason=reason)
+
+
+def test_the_state_that_the_reference_foretells_is_the_one_that_it_saves(data, tmp_path):
+    driver = ReferenceDriver()
+    driver.build(data.corpus, tmp_path, data.settings, Layout(0, 1, ROWS), [])
+    for _ in range(3):
+        driver.next()
+        driver.commit()
+    assert driver.foretold(3 * ROWS) == driver.save() != driver.foretold(4 * ROWS)
+    driver.close()
 
 
 FIGURE = Cell(2.0, 0.5, "of 5")
