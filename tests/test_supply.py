@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from fivepoint.cli import app
 from fivepoint.conformance.doors import InProcess, Processes
 from fivepoint.conformance.driver import Layout
+from fivepoint.conformance.drivers.reference import ReferenceDriver
 from fivepoint.conformance.supply import resuming
 from fivepoint.conformance.supply import seat as seats
 from fivepoint.conformance.supply.contestant import Contestant
@@ -117,14 +118,14 @@ def test_a_run_that_is_over_says_so(data, tmp_path):
     [
         ("Dies", "ended"),
         ("Fails", r"^fails: ValueError: a shard is missing"),
-        ("Hangs", "did not answer within 8 s"),
+        ("Hangs", "did not answer within 9 s"),
         ("Nowhere", "."),
     ],
 )
 @pytest.mark.slow
 def test_what_fails_is_a_reason_in_a_few_words(tmp_path, data, driver, reason):
     with pytest.raises(Unmeasured, match=reason) as raised, Seat(InProcess(f"paced:{driver}", 8.0), tmp_path) as seat:
-        pulled(seat, data, tmp_path)
+        pulled(seat, data, tmp_path, seconds=1.0)
     assert len(str(raised.value)) < 110 and "\n" not in str(raised.value)
 
 
@@ -301,6 +302,16 @@ def test_what_was_not_reached_is_open_and_says_why(contestant, driver, measure, 
     assert one.finish().cells[measure] == Cell(reason=reason)
 
 
+def test_the_state_that_the_reference_foretells_is_the_one_that_it_saves(data, tmp_path):
+    driver = ReferenceDriver()
+    driver.build(data.corpus, tmp_path, data.settings, Layout(0, 1, ROWS), [])
+    for _ in range(3):
+        driver.next()
+        driver.commit()
+    assert driver.foretold(3 * ROWS) == driver.save() != driver.foretold(4 * ROWS)
+    driver.close()
+
+
 FIGURE = Cell(2.0, 0.5, "of 5")
 
 
@@ -308,8 +319,18 @@ FIGURE = Cell(2.0, 0.5, "of 5")
 def result(data):
     from fivepoint.conformance.supply.run import conditions
 
-    own = Loader("own", "1", True, False, True, {measure.name: FIGURE for measure in MEASURES} | {"warm": Cell(30.0), "cold": Cell(50.0)})
-    peer = Loader("peer", "2", False, True, True, {"warm": Cell(2.0), "resume_99": Cell(40.0), "stall": Cell(reason="no FUSE here")})
+    own = Loader(
+        "own",
+        "1",
+        True,
+        ("shuffle",),
+        False,
+        True,
+        {measure.name: FIGURE for measure in MEASURES} | {"warm": Cell(30.0), "cold": Cell(50.0)},
+    )
+    peer = Loader(
+        "peer", "2", False, ("resume",), True, True, {"warm": Cell(2.0), "resume_99": Cell(40.0), "stall": Cell(reason="no FUSE here")}
+    )
     limits = {limit.name: Cell(10.0, 1.0) for limit in LIMITS}
     return Result(conditions(data, data, EFFORT), limits, [own, peer])
 

@@ -63,7 +63,7 @@ class Process:
         os.set_blocking(self._stdin.fileno(), False)
         self._ahead = b""
         self._frame = -1
-        self._deadline = 0.0
+        self._allowed, self._deadline = limit, 0.0
 
     @property
     def pid(self) -> int:
@@ -86,9 +86,10 @@ class Process:
         self._kin = {member: ticks for member, ticks in began.items() if ticks is not None}
         return sorted(self._kin)
 
-    def ask(self, request: dict[str, Any], frames: Sequence[Array] = ()) -> None:
-        """Send a request; the time for its answer begins now."""
-        self._deadline = time.monotonic() + self._limit
+    def ask(self, request: dict[str, Any], frames: Sequence[Array] = (), limit: float | None = None) -> None:
+        """Send a request; the time for its answer begins now, `limit` seconds in place of the usual ones."""
+        self._allowed = self._limit if limit is None else limit
+        self._deadline = time.monotonic() + self._allowed
         if self._ahead or (select.select([self._stdout], [], [], 0)[0] and self._more()):
             raise DriverFault("V2", f"said what it was not asked for: {self._ahead[:80]!r}", self.number)
         try:
@@ -159,7 +160,7 @@ class Process:
         while rest:
             left = self._deadline - time.monotonic()
             if left <= 0 or not select.select([], [self._stdin], [], left)[1]:
-                raise DriverFault("V2", f"did not read what it was asked within {self._limit:g} s", self.number)
+                raise DriverFault("V2", f"did not read what it was asked within {self._allowed:g} s", self.number)
             rest = rest[os.write(self._stdin.fileno(), rest) :]
 
     def _read_line(self) -> bytes:
@@ -186,7 +187,7 @@ class Process:
     def _more(self, came: str = "") -> bool:
         left = self._deadline - time.monotonic()
         if left <= 0 or not select.select([self._stdout], [], [], left)[0]:
-            raise DriverFault("V2", f"did not answer within {self._limit:g} s{came}", self.number)
+            raise DriverFault("V2", f"did not answer within {self._allowed:g} s{came}", self.number)
         data = os.read(self._stdout.fileno(), 1 << 20)
         self._ahead += data
         return bool(data)

@@ -44,6 +44,7 @@ class Contestant:
             except DriverFault as fault:
                 raise Unmeasured(words(fault.found)) from None
             self.promises, self.stride, self.loader.version = declared.promises, declared.stride, declared.version
+            self.loader.promises = tuple(sorted(declared.promises))
             self.loader.over_a_pipe = not seat.can_pull()
 
     def run_over(self, data: Data) -> Data:

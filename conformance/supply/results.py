@@ -79,6 +79,7 @@ class Loader:
     name: str
     version: str = ""
     own: bool = False
+    promises: tuple[str, ...] = ()
     over_a_pipe: bool = False
     exact: bool = False
     """Whether it went on, resumed at 1 % and at 99 %, with the batch that the run that was not stopped served next."""
@@ -101,7 +102,14 @@ class Result:
             "conditions": dict(self.conditions),
             "limits": {name: cell.to_json() for name, cell in self.limits.items()},
             "loaders": [
-                {"loader": each.name, "loader_version": each.version, "own": each.own, "over_a_pipe": each.over_a_pipe, "exact": each.exact}
+                {
+                    "loader": each.name,
+                    "loader_version": each.version,
+                    "own": each.own,
+                    "promises": list(each.promises),
+                    "over_a_pipe": each.over_a_pipe,
+                    "exact": each.exact,
+                }
                 | {"measures": {measure.name: each.cells.get(measure.name, Cell()).to_json() for measure in MEASURES}}
                 for each in self.loaders
             ],
@@ -124,6 +132,7 @@ def read(path: Path) -> Result:
             each["loader"],
             each["loader_version"],
             each["own"],
+            tuple(each["promises"]),
             each["over_a_pipe"],
             each["exact"],
             {name: Cell(**cell) for name, cell in each["measures"].items()},

@@ -37,7 +37,7 @@ class Reached:
 
 def reach(one: Contestant, data: Data, effort: Effort) -> Reached | None:
     """Run to 1 % and to 99 % of as many samples as the loader serves in `effort.reach` seconds; None where there is nothing to resume."""
-    with one.kept("resume_1", "resume_99") as wanted:
+    with one.kept("resume_0", "resume_1", "resume_99") as wanted:
         if not wanted:
             return None
         if "resume" not in one.promises:

@@ -24,6 +24,8 @@ from .data import Data
 GIB = 1 << 30
 TICK = 0.5
 """Seconds between two looks at what a rank takes."""
+PREPARING = 2e-6
+"""Seconds for each token that is brought into a loader's form, beside the time limit."""
 LEAVE = 5.0
 """Seconds in which a rank ends that was closed."""
 
@@ -76,10 +78,10 @@ class Seat:
         self._guard.join()
         self._rank.end(0 if error else LEAVE)
 
-    def ask(self, do: str, frames: Sequence[Array] = (), **fields: Any) -> tuple[Any, list[Array]]:
-        """Return the answer to a request; raises Unmeasured."""
+    def ask(self, do: str, frames: Sequence[Array] = (), longer: float = 0.0, **fields: Any) -> tuple[Any, list[Array]]:
+        """Return the answer to a request, which has its time limit and so many seconds; raises Unmeasured."""
         try:
-            self._rank.ask({"do": do, **fields}, frames)
+            self._rank.ask({"do": do, **fields}, frames, self.limit + longer)
             return self._rank.reply()
         except Refusal as reason:
             raise Unmeasured(f"refuses: {words(str(reason))}") from None
@@ -90,7 +92,7 @@ class Seat:
 
     def prepare(self, data: Data, workdir: Path) -> None:
         """Have the data brought into the loader's form."""
-        self.ask("prepare", **_where(data, workdir))
+        self.ask("prepare", longer=data.tokens * PREPARING, **_where(data, workdir))
 
     def build(self, data: Data, workdir: Path, layout: Layout, states: Sequence[Array] = ()) -> None:
         """Have the loader made."""
@@ -118,12 +120,11 @@ class Seat:
 
     def pull(self, steps: int, period: float = 0.0, seconds: float = 10.0) -> Pulled:
         """Take and commit steps as fast as they come, or work for `period` on each; none after `seconds`."""
-        within = min(seconds, self.limit / 2)
         if self.pulls:
-            return _pulled(*self.ask("pull", steps=steps, period=period, seconds=within))
+            return _pulled(*self.ask("pull", longer=seconds, steps=steps, period=period, seconds=seconds))
         waited: list[float] = []
         rows, begun = 0, time.perf_counter()
-        while len(waited) < steps and (not waited or time.perf_counter() - begun < within):
+        while len(waited) < steps and (not waited or time.perf_counter() - begun < seconds):
             asked = time.perf_counter()
             value, frames = self.ask("next")
             if value is None:

@@ -96,4 +96,6 @@ def _times(loader: Loader, measure: Measure, limit: Cell) -> str:
 def _closing(result: Result) -> list[Text]:
     exact = [loader.name for loader in result.loaders if loader.exact]
     lines = [f"went on exactly, resumed at 1 % and at 99 %: {', '.join(exact) or 'none'}"]
+    if in_order := [loader.name for loader in result.loaders if loader.promises and "shuffle" not in loader.promises]:
+        lines.append(f"read in the order of their files, for they promise no shuffle: {', '.join(in_order)}")
     return [Text(plain(line)) for line in [*lines, *(verdict.said for verdict in verdicts(result))]]
