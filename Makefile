@@ -28,7 +28,8 @@ setup: .venv/native | .path/fivepoint ## make .venv with fivepoint and all it ne
 demo: .venv/native ## the main job on real text: tokenize, plan, train, kill, resume, replay ## make demo
 	.venv/bin/python examples/demo.py
 
-test: lint ## lint, then every test ## make test ARGS="-k packaging"
+test: lint ## lint, then every test, on loaders of other projects that install in minutes too ## make test ARGS="-k packaging"
+	.venv/bin/fivepoint peers build torch-sampler grain
 	$(RUN) pytest -n auto --dist worksteal -m "not long" $(ARGS)
 
 test-fast: .venv/native ## the tests that take seconds, without lint ## make test-fast ARGS="-x tests/test_repository.py"

@@ -27,7 +27,10 @@ RESULTS = {
     "prefix_hash": {"cut", "prefix_hash"},
 }
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which .ci/run installs (nodejs)")
+pytestmark = [
+    pytest.mark.checkout,
+    pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which .ci/run installs (nodejs)"),
+]
 
 
 def node(script: str, *arguments: Path) -> subprocess.CompletedProcess[str]:

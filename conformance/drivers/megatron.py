@@ -1,9 +1,10 @@
 """Drives the GPT data of Megatron Core 0.16.1 with the samplers of Megatron Bridge 0.3.1, NVIDIA's training loop for it.
 
-Datasets are built as megatron/core/datasets/readme.md says: IndexedDatasetBuilder writes, BlendedMegatronDatasetBuilder builds a GPTDataset
-for each source and a BlendedDataset where there are several, on the first rank before the others, which find its indices on disk. Bridge's
-`build_pretraining_data_loader` puts a sampler and a DataLoader on top, which begin at the samples consumed so far: that count is all that
-Megatron's checkpoints hold of the data. Bridge's module of samplers is the one of Megatron-LM, megatron/training, which no package holds.
+Datasets are built as megatron/core/datasets/readme.md of https://github.com/NVIDIA/Megatron-LM says: IndexedDatasetBuilder writes,
+BlendedMegatronDatasetBuilder builds a GPTDataset for each source and a BlendedDataset where there are several, on the first rank before
+the others, which find its indices on disk. Bridge's `build_pretraining_data_loader` puts a sampler and a DataLoader on top, which begin at
+the samples consumed so far: that count is all that Megatron's checkpoints hold of the data. Bridge's module of samplers is the one of
+Megatron-LM, megatron/training, which no package holds.
 
 A corpus is written as one document. GPTDataset shuffles documents, and cuts their tokens, laid end to end, into windows: in one document
 alone do they lie on a grid of the corpus. So a source of several corpora is refused. The tokenizer is NullTokenizer, whose ids of eod and

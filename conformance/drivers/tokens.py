@@ -18,8 +18,9 @@ def shards(folder: Path) -> list[Array]:
 
 
 def tokens(folder: Path) -> Array:
-    """Return the tokens of a corpus, [tokens] uint16 or uint32, in memory."""
-    return np.concatenate(shards(folder))
+    """Return the tokens of a corpus, [tokens] uint16 or uint32: mapped, where it has one shard, and else in memory."""
+    held = shards(folder)
+    return held[0] if len(held) == 1 else np.concatenate(held)
 
 
 def documents(folder: Path) -> Iterator[Array]:
@@ -31,7 +32,7 @@ def documents(folder: Path) -> Iterator[Array]:
 
 
 def windows(folder: Path, seq_len: int, stride: int) -> Array:
-    """Return the windows of a corpus, [windows, seq_len + 1], that begin every `stride` tokens: a view of tokens in memory."""
+    """Return the windows of a corpus, [windows, seq_len + 1], that begin every `stride` tokens: a view of its tokens."""
     held = tokens(folder)
     if len(held) <= seq_len:
         return np.empty((0, seq_len + 1), held.dtype)
