@@ -63,13 +63,14 @@ class Trainer(transformers.Trainer):  # type: ignore[misc]  # it has no types
 
 
 class Steps(transformers.TrainerCallback):  # type: ignore[misc]
-    """Lets the Trainer go on when the driver asks for something, and gives it that: a step, a checkpoint, None at the end, or an error."""
+    """Lets the Trainer go on when the driver asks for something, and gives it that: a step, None at the end, or an error."""
 
     def __init__(self) -> None:
         """Make the queues between the two threads."""
         self.asked: SimpleQueue[str] = SimpleQueue()
         self.given: SimpleQueue[Any] = SimpleQueue()
         self.wanted = ""
+        self.latest: Path | None = None
 
     def run(self, trainer: Trainer, checkpoint: Path | None) -> None:
         """Train, as soon as a step is asked for."""
@@ -101,9 +102,10 @@ class Steps(transformers.TrainerCallback):  # type: ignore[misc]
         control.should_save |= self.wanted == "save"
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Give the checkpoint that was asked for, rather than one that the Trainer makes at the end of the run."""
+        """Note the checkpoint; one that was not asked for is made at the end of the run."""
+        self.latest = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
         if self.wanted == "save":
-            self.given.put(Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
+            self.given.put(None)
             self.wait()
 
 
@@ -117,9 +119,8 @@ class TrainerThread(CausalDriver):
         """Make a Trainer, in a thread that waits until a step is asked for."""
         if layout.dp_size > 1:
             raise Refusal("has one rank in a process")
-        self.layout, self.begun = layout, False
+        self.layout, self.begun, self.unsaved = layout, False, False
         self.held: dict[str, Any] = self.loaded(states) if states else {"checkpoint": "", "files": {}}
-        self.current = True
         arguments = transformers.TrainingArguments(
             output_dir=str(workdir / "trainer"),
             per_device_train_batch_size=layout.micro_batch,
@@ -146,7 +147,7 @@ class TrainerThread(CausalDriver):
         if self.over:
             return None
         step: list[MicroBatch] | None = self.ask("next")
-        self.over, self.begun, self.current = step is None, step is not None, step is None
+        self.over, self.begun, self.unsaved = step is None, step is not None, step is not None
         return step
 
     def commit(self, applied: bool = True) -> None:
@@ -157,9 +158,11 @@ class TrainerThread(CausalDriver):
         """Have the Trainer save after the step that it stands at; at the beginning, what it resumed from is the latest checkpoint."""
         if self.begun:
             raise Refusal("saves after a step")
-        if not self.current:
-            checkpoint: Path = self.ask("save")
-            self.held, self.current = {"checkpoint": checkpoint.name, "files": files(checkpoint)}, True
+        if self.unsaved:
+            self.ask("save")
+            self.unsaved = False
+        if checkpoint := self.steps.latest:
+            self.held = {"checkpoint": checkpoint.name, "files": files(checkpoint)}
         return self.saved(**self.held)
 
     def ask(self, wanted: str) -> Any:
