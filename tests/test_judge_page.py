@@ -22,6 +22,8 @@ from fivepoint.reference.loader import Loader
 PAGE = (ROOT / "docs" / "judge-your-loader.md").read_text(encoding="utf-8")
 WORKFLOW = ROOT / "examples" / "workflow.yml"
 DRIVER = ROOT / "examples" / "javascript" / "driver.mjs"
+SPEAKS = shlex.quote(shlex.join(["node", str(DRIVER)]))
+"""The command that speaks for the loader in JavaScript, as a word of a shell."""
 SELECTED = ("--select", "C2.5", "--select", "C3.4")
 """What stands for the whole suite, to save minutes: the clauses that the driver of the page breaks."""
 
@@ -156,7 +158,7 @@ def test_the_promise_that_goes_could_not_be_kept(shell):
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("chapters", [("V1", "V3", "C1.2"), ("C2", "C3.3"), ("C4.3", "C4.7", "C4.12")])
 def test_the_loader_in_javascript_holds(shell, chapters):
-    done = shell(f"fivepoint conform --process 'node {DRIVER}' " + " ".join(f"--select {chapter}" for chapter in chapters))
+    done = shell(f"fivepoint conform --process {SPEAKS} " + " ".join(f"--select {chapter}" for chapter in chapters))
     assert done.returncode == 0, done.stdout
     assert "refused:" not in done.stdout, done.stdout
 
@@ -166,7 +168,7 @@ def test_the_loader_in_javascript_holds(shell, chapters):
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("mode", ["quick", "full"])
 def test_the_loader_in_javascript_holds_in_every_clause(shell, mode):
-    done = shell(f"fivepoint conform --process 'node {DRIVER}' --{mode} --json report.json")
+    done = shell(f"fivepoint conform --process {SPEAKS} --{mode} --json report.json")
     assert done.returncode == 0, done.stdout
 
 

@@ -21,6 +21,7 @@ KNOWN = {
     "torchdata-stateful": {"C3.4", "C4.4"},
     "torchdata-naive": {"C3.4"},
     "torchdata-nodes": {"C3.4", "C1.3"},
+    "datasets-in-order": {"C4.4"},
     "accelerate": {"C4.1"},
 }
 """Clauses that each breaks, of those that are looked at here; docs/found.md says how."""

@@ -3,6 +3,7 @@
 import json
 import mmap
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -155,7 +156,7 @@ def test_a_loader_in_another_language_is_measured_over_the_pipe(contestant, data
     if not shutil.which("node"):
         assert "CI" not in os.environ, "expected node"
         pytest.skip("needs node")
-    one = contestant(f"node {JAVASCRIPT}")
+    one = contestant(shlex.join(["node", str(JAVASCRIPT)]))
     assert one.loader.over_a_pipe
     cells = measured(one, data)
     assert cells["warm"].value > 0 and cells["demand"].value > 0.3
