@@ -48,7 +48,7 @@ def contestant(tmp_path):
     small = write(tmp_path / "small", 16 * SEQ_LEN, SEQ_LEN)
 
     def made(name: str, limit: float = 30.0) -> Contestant:
-        door = Processes(name.split()) if " " in name else InProcess(f"paced:{name}", limit)
+        door = Processes(shlex.split(name)) if " " in name else InProcess(f"paced:{name}", limit)
         one = Contestant(name, door, tmp_path / "loader", small, ROWS)
         one.declare()
         return one
