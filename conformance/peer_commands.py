@@ -47,11 +47,13 @@ def judge(
     from .running import Outputs, judged
     from .suite import collected
 
-    own, mode = beside or ["fastpath"], "full" if full else "quick"
-    loaders = [*own, *(peer.name for peer in chosen(names or []))]
-    # Whatever is missing is said before work is done.
-    for name in loaders:
+    own, mode, asked = beside or ["fastpath"], "full" if full else "quick", chosen(names or [])
+    loaders = [*own, *(peer.name for peer in asked)]
+    # Whatever is missing is said before work is done; to import all libraries for that would take minutes.
+    for name in own:
         opened([name]).door.close()
+    for peer in asked:
+        peer.python()
     files = [into / f"{name}.json" for name in loaders]
     into.mkdir(parents=True, exist_ok=True)
     broken = False
