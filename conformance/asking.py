@@ -88,12 +88,12 @@ def _resumed(legs: Sequence[Leg]) -> set[str]:
     found = {
         "resume": bool(pairs),
         "elastic": any(one.dp_size != other.dp_size for one, other in pairs),
-        "rebatch": any(_rebatched(one, other) for one, other in pairs),
+        "rebatch": any(rebatched(one, other) for one, other in pairs),
     }
     return {name for name, needed in found.items() if needed}
 
 
-def _rebatched(one: Leg, other: Leg) -> bool:
+def rebatched(one: Leg, other: Leg) -> bool:
     """Whether the batch size changes, or the ranks that stay as many share it otherwise."""
     shares = one.micro_batch != other.micro_batch or one.accumulation != other.accumulation
     return one.batch_size != other.batch_size or (one.dp_size == other.dp_size and shares)

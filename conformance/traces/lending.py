@@ -3,10 +3,11 @@
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ..asking import asked
+from ..asking import asked, rebatched
 from ..bench import Bench, Declaration
 from ..case import Case
 from ..corpora import CorpusSpec
@@ -131,6 +132,6 @@ def exercised(trace: Trace, stride: str) -> set[str]:
         "resume": len(legs) > 1,
         "elastic": len({leg.dp_size for leg in legs}) > 1,
         "layout": len({(leg.dp_size, leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
-        "rebatch": len({(leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
+        "rebatch": any(rebatched(one, other) for one, other in pairwise(legs)),
     }
     return (asked(trace.case, stride) - {"epochs", "boundaries"}) | {name for name, needed in found.items() if needed}
