@@ -122,7 +122,7 @@ def test_the_tests_pass_from_a_wheel_on_python_3_12_without_torch(wheel, tmp_pat
     run(
         *(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt"),
         # a wheel of its own, built there in isolation from the copy beside the other wheel
-        *(f"fivepoint[prepare] @ {(wheel.parent / COPY).as_uri()}", "pytest", "pytest-timeout", "hypothesis"),
+        *(f"fivepoint[prepare,bench] @ {(wheel.parent / COPY).as_uri()}", "pytest", "pytest-timeout", "hypothesis"),
         cwd=tmp_path,
     )
     run(
