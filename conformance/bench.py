@@ -16,7 +16,7 @@ from .corpora import CorpusSpec, Identity
 from .doors import Door, end_all
 from .doors.replies import DriverFault, LoaderError
 from .driver import Layout, Refusal
-from .play import LEAVE, Failed, Play, Refused
+from .play import Failed, Play, Refused
 from .trace import Trace
 
 __all__ = ["Bench", "Declaration", "Failed", "Play", "Refused"]
@@ -80,7 +80,7 @@ class Bench:
         except (LoaderError, Refusal) as reason:
             raise DriverFault("V3", f"declares no promises, stride and version: {reason}") from reason
         finally:
-            end_all(ranks, LEAVE)
+            end_all(ranks, self.door.limit)
 
     def corpora(self, specs: Sequence[CorpusSpec]) -> Path:
         """Return the folder with the corpora, which is shared by all plays: whoever damages one copies it first."""

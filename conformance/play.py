@@ -20,9 +20,6 @@ from .verdict import NotApplicable
 if TYPE_CHECKING:
     from .bench import Bench
 
-LEAVE = 15.0
-"""Seconds in which the processes of all ranks end, once their standard input has."""
-
 
 class Refused(Exception):  # noqa: N818 it is an answer
     """A rank refused what the case asked for; `leg` is the number of the leg, `verb` what was asked."""
@@ -59,7 +56,7 @@ class Play:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """End every process and remove the folder."""
         # Of a rank that did not answer, nothing more is expected.
-        self._end(0 if isinstance(error, DriverFault) else LEAVE)
+        self._end(0 if isinstance(error, DriverFault) else self.bench.door.limit)
         shutil.rmtree(self.workdir, ignore_errors=True)
 
     def run(self, leg: Leg) -> LegTrace:
@@ -195,8 +192,9 @@ class Play:
     def close(self) -> None:
         """Close every loader, and end its process; raises DriverFault for one that runs on."""
         self.ask({"do": "close"})
-        if late := self._end(LEAVE):
-            raise DriverFault("V2", f"was closed, and still ran {LEAVE:g} s after the end of its standard input", late[0])
+        seconds = self.bench.door.limit
+        if late := self._end(seconds):
+            raise DriverFault("V2", f"was closed, and still ran {seconds:g} s after the end of its standard input", late[0])
 
     def _end(self, seconds: float) -> list[int]:
         ranks, self.ranks = self.ranks, []

@@ -5,15 +5,19 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fivepoint.conformance.broken.c2 import StridesThroughTheStep
+from fivepoint.conformance.broken.c3 import hash_of
 from fivepoint.conformance.broken.honest import Honest
 from fivepoint.conformance.driver import PROMISES, Driver, Refusal
+from fivepoint.reference.permutation import Permutation
 from fivepoint.reference.records import Sample, Span
 
 DEPENDS = {
     "shuffle": {"order", "where"},
     "prefix": {"order"},
     "phases": {"amend"},
-    "layout": {"order", "elastic", "rebatch"},
+    "mixed_epochs": {"order", "where"},
+    "layout": {"any_batch", "order", "elastic", "rebatch"},
+    "any_batch": {"order", "rebatch"},
     "admission": {"budgets"},
     "resume": {"rebatch", "amend", "elastic", "one_state"},
     "identity": {"amend"},
@@ -49,6 +53,8 @@ class Modest(Honest):
         if self.lacks == "layout":
             own = self.layout
             settings = replace(settings, seed=settings.seed + 1000 * own.dp_size + 100 * own.micro_batch + 10 * own.accumulation)
+        if self.lacks == "any_batch":
+            settings = replace(settings, seed=settings.seed + 1000 * self.layout.batch_size)
         if self.lacks == "prefix":
             settings = replace(settings, rule="furthest-behind")
         if self.lacks == "budgets":
@@ -83,15 +89,28 @@ class Modest(Honest):
     def resolve(self, position):
         """Serve the windows as they are stored, or shuffled."""
         sample = super().resolve(position)
+        if self.lacks == "mixed_epochs" and len(self.settings.sources) > 1:
+            return self.of_half_an_epoch(sample)
         return self.stored(sample) if self.lacks == "shuffle" else sample
+
+    def of_half_an_epoch(self, sample: Sample) -> Sample:
+        """Return a window of the first half of the source, rounded up, however often that comes round."""
+        source = next(source for source in self.plan.sources if source.name == sample.source)
+        n = source.window_count(self.settings.seq_len)
+        half, offset = divmod(sample.epoch * n + sample.offset, -(-n // 2))
+        return self.at(sample, Permutation(n, self.plan.seed, hash_of(sample.source), half)(offset))
 
     def stored(self, sample: Sample) -> Sample:
         """Return the window whose number is the offset."""
-        number, size = sample.offset, self.settings.seq_len
+        return self.at(sample, sample.offset)
+
+    def at(self, sample: Sample, number: int) -> Sample:
+        """Return the window of a number within its source."""
+        window, size = number, self.settings.seq_len
         for corpus in self.settings.sources[sample.source]:
             windows = (self.corpora[sample.source, corpus].manifest.tokens - 1) // size
             if number < windows:
-                return replace(sample, window=sample.offset, spans=(Span(corpus, number * size, size + 1),))
+                return replace(sample, window=window, spans=(Span(corpus, number * size, size + 1),))
             number -= windows
         raise AssertionError("past the end")
 

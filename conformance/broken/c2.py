@@ -179,7 +179,9 @@ class PadsEveryEpoch(Honest):
     """Fills every epoch of a source up to a multiple of the ranks, with its own first samples, as a sampler does by default."""
 
     clause, fault, also = "C2.5", 22, ("C1.3",)
-    promises = Honest.promises - {"order", "mixture", "prefix", "phases", "skips", "amend", "layout", "elastic", "rebatch", "where", "hash"}
+    promises = Honest.promises - (
+        {"order", "mixture", "prefix", "phases", "skips", "amend", "where", "hash"} | {"layout", "any_batch", "elastic", "rebatch"}
+    )
 
     def served(self, position: int) -> int:
         """Return the place in the epoch, taken round at its end."""

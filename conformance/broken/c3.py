@@ -81,6 +81,16 @@ class OrderOfTheRanks(OtherOrder):
         return Permutation(n, self.plan.seed, self.layout.dp_size, hash_of(sample.source), sample.epoch)(sample.offset)
 
 
+class OrderOfTheBatch(OtherOrder):
+    """Mixes the batch size into the seed."""
+
+    clause, fault, also = "C3.2", 16, ("C2.6", "C4.3", "C4.4", "C4.9")
+
+    def window(self, sample: Sample, n: int) -> int:
+        """Shuffle by a seed with the batch size in it."""
+        return Permutation(n, self.plan.seed, self.layout.batch_size, hash_of(sample.source), sample.epoch)(sample.offset)
+
+
 class OrderOfTheWorkers(OtherOrder):
     """Lets the number of workers into the order."""
 

@@ -73,7 +73,7 @@ def mixed(scale: Scale) -> Iterable[Case]:
             yield mixture(sizes, {name: str(scale.random.randint(1, 9)) for name in sizes}, 200)
 
 
-@check("C1.3", "mixed-epochs", mixed, needs="epochs mixture", faults=(27, 28, 39), judges_trace=True)
+@check("C1.3", "mixed-epochs", mixed, needs="epochs mixture mixed_epochs", faults=(27, 28, 39), judges_trace=True)
 def mixed_epochs_are_whole(bench: Bench, case: Case) -> None:
     """In a mixture too, each source counts its own epochs."""
     _expect_whole(bench, case)
@@ -102,7 +102,7 @@ def _phases(case: Case, *parts: tuple[int, dict[str, str]]) -> Case:
     return case.with_settings(phases=[Phase(length, weights) for length, weights in parts], sources=sources)
 
 
-@check("C1.8", "cursors", switched, needs="phases mixture", faults=(14,), judges_trace=True)
+@check("C1.8", "cursors", switched, needs="phases mixture mixed_epochs", faults=(14,), judges_trace=True)
 def cursors_carry_over(bench: Bench, case: Case) -> None:
     """Over all phases together, n draws of a source show each of its windows once: nothing is repeated early, nothing left out."""
     if len(case.settings.phases) < 2:

@@ -155,7 +155,7 @@ def _oftener(trace: Trace, n: int) -> tuple[Sample, int] | None:
     return None
 
 
-@check("C2.6", "contiguous-rows", ranks, needs="layout rows", faults=(16,), judges_trace=True)
+@check("C2.6", "contiguous-rows", ranks, needs="layout any_batch rows", faults=(16,), judges_trace=True)
 def contiguous_rows(bench: Bench, case: Case) -> None:
     """Row by row, micro-batch by micro-batch, rank by rank: the sequence that one rank serves one by one."""
     expect_same_sequence(bench.play(case.with_legs(Leg())), bench.play(case), rows=True)
@@ -170,6 +170,8 @@ def _first_epochs(bench: Bench, trace: Trace) -> list[list[Sample]]:
     case = trace.case
     if case.settings.skips:
         raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
+    if len(case.settings.sources) > 1 and "mixed_epochs" not in bench.declaration().promises:
+        raise NotApplicable("promises no whole epochs of a source among others")
     left = {source: case.windows(source, bench.declaration().stride) for source in case.settings.sources}
     found = []
     for _, step in groupby(served(trace), key=lambda sample: (sample.leg, sample.step)):

@@ -13,7 +13,7 @@ from ..chance import is_mixed, is_run_by_chance
 from ..driver import Phase
 from ..judging import expect_same_sequence, named, per_source, served
 from ..order import Permutation, word
-from ..play import Failed, Refused
+from ..play import Failed
 from ..registry import Scale, check
 from ..trace import Trace
 from ..verdict import Broken, NotApplicable
@@ -48,17 +48,36 @@ def again_in_one_process(bench: Bench, case: Case) -> None:
 
 
 def layouts(scale: Scale) -> Iterable[Case]:
-    """Layouts of one run, a leg for each; the first is one rank that takes sample by sample."""
-    shapes = [Leg(), Leg(2, 3), Leg(3, 1, 2), Leg(1, 2, 2)]
-    if scale.full:
-        shapes += [Leg(8), Leg(64), Leg(5, 3, 2), Leg(16, 1, 3)]
+    """Layouts of one run that make up the same batch, a leg for each; the first is one rank."""
+    shapes = [Leg(1, 6), Leg(2, 3), Leg(3, 1, 2), Leg(1, 2, 3), *([Leg(6), Leg(2, 1, 3)] if scale.full else [])]
     yield mixture({"a": 40, "b": 30, "c": 7}, {"a": "0.5", "b": "0.4", "c": "0.1"}, 192).with_legs(*shapes)
     yield one_source(50, samples=120, documents=2).with_legs(*shapes)
+    if scale.full:
+        yield one_source(150, samples=384).with_legs(Leg(1, 64), Leg(64), Leg(16, 2, 2), Leg(8, 8))
 
 
 @check("C3.2", "any-layout", layouts, needs="layout epochs", faults=(16,))
 def any_layout(bench: Bench, case: Case) -> None:
-    """Every layout serves the sets of samples that one rank serves, step by step."""
+    """Every layout of a batch serves the sets of samples that one rank serves, step by step."""
+    if len({leg.batch_size for leg in case.legs}) > 1:
+        raise NotApplicable("expected layouts of one batch size")
+    _expect_alike(bench, case)
+
+
+def batch_sizes(scale: Scale) -> Iterable[Case]:
+    """Batch sizes of one run, a leg for each; the first takes sample by sample."""
+    shapes = [Leg(), Leg(2, 3), Leg(1, 2, 2), *([Leg(8), Leg(64), Leg(5, 3, 2), Leg(16, 1, 3)] if scale.full else [])]
+    yield mixture({"a": 40, "b": 30, "c": 7}, {"a": "0.5", "b": "0.4", "c": "0.1"}, 192).with_legs(*shapes)
+    yield one_source(50, samples=120, documents=2).with_legs(*shapes)
+
+
+@check("C3.2", "any-batch-size", batch_sizes, needs="layout any_batch epochs", faults=(16,))
+def any_batch_size(bench: Bench, case: Case) -> None:
+    """Steps of every size serve the sequence that steps of one sample serve."""
+    _expect_alike(bench, case)
+
+
+def _expect_alike(bench: Bench, case: Case) -> None:
     whole = bench.play(case.with_legs(case.legs[0]))
     for leg in case.legs[1:]:
         expect_same_sequence(whole, bench.play(case.with_legs(leg)))
@@ -160,16 +179,10 @@ def one_of_few_epochs(scale: Scale) -> Iterable[Case]:
 
 
 def keys_never_meet(bench: Bench, case: Case) -> None:
-    """No two of the orders of all epochs, all sources, this seed, the next, and one that has the same low 32 bits are equal."""
+    """No two of the orders of all epochs, all sources, this seed and the next are equal."""
     holders: dict[tuple[int, ...], str] = {}
-    for seed in (case.settings.seed, case.settings.seed + 1, case.settings.seed + (1 << 32)):
-        try:
-            trace = bench.play(case.with_settings(seed=seed))
-        except (Failed, Refused):
-            # A seed may be too large for a loader that promises no order of the specification; it is none for another.
-            if seed < 1 << 32:
-                raise
-            continue
+    for seed in (case.settings.seed, case.settings.seed + 1):
+        trace = bench.play(case.with_settings(seed=seed))
         for source, samples in per_source(trace):
             n = case.windows(source, bench.declaration().stride)
             if n < 18:
@@ -184,6 +197,22 @@ def keys_never_meet(bench: Bench, case: Case) -> None:
 
 check("C3.4", "keys-never-meet", equal_sources, needs="shuffle epochs mixture", faults=(24, 25, 26))(keys_never_meet)
 check("C3.4", "one-source", one_of_few_epochs, needs="shuffle epochs", faults=(24,))(keys_never_meet)
+
+
+@check("C3.4", "wide-seeds", lambda scale: [one_source(20, seed=11)], needs="shuffle", faults=(24,))
+def wide_seeds(bench: Bench, case: Case) -> None:
+    """The orders of a seed and of one that has the same low 32 bits are not equal, where the loader takes both."""
+    if case.settings.length < 18 or case.settings.seed >= 1 << 32:
+        raise NotApplicable("expected a seed of 32 bits, and at least 18 samples: fewer can be equal by chance")
+    trace = bench.play(case)
+    wide = case.settings.seed + (1 << 32)
+    try:
+        other = bench.play(case.with_settings(seed=wide))
+    except Failed as reason:
+        # It may be too large for a loader that promises no order of the specification: then there is none to compare.
+        raise NotApplicable(f"takes no seed of more than 32 bits: {reason}") from None
+    if served(trace) and trace.windows() == other.windows():
+        raise Broken(f"another order for seed {wide} than for seed {case.settings.seed}", "the same")
 
 
 def _windows_in_order(bench: Bench, case: Case) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

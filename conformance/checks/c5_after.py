@@ -158,7 +158,7 @@ def after_its_process(bench: Bench, case: Case) -> None:
                 play.ask({"do": "close"})
             if how == "killed":
                 rank.kill_alone()
-            elif not rank.leave(10):
+            elif not rank.leave(bench.door.limit):
                 raise Broken("the process of a rank to end when its standard input does", f"it to run on, after it was {how}", rank=0)
             if strays := _strays(rank):
                 expected = f"nothing to outlive the process of a rank by {GRACE:.0f} s"

@@ -42,6 +42,9 @@ class Rank(Protocol):
 class Door(Protocol):
     """Opens ranks."""
 
+    limit: float
+    """Seconds that a rank has for one answer, and to end when its standard input has."""
+
     def open(self, layouts: Sequence[Layout], workdir: Path, environment: dict[str, str], fresh: bool) -> list[Rank]:
         """Return a new rank for each layout."""
 

@@ -40,7 +40,7 @@ FILES = 4
 class InOrder(CausalDriver):
     """A stream that is not shuffled, of which the documentation says that it goes on exactly where its state was saved."""
 
-    promises = frozenset({"epochs", "mixture", "resume"})
+    promises = frozenset({"epochs", "mixture", "mixed_epochs", "resume"})
     version = datasets.__version__
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:

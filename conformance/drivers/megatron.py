@@ -48,7 +48,8 @@ class Megatron(Driver):
     """The sampler `single`, the default for pretraining: the samples in their order, a micro-batch for each rank in turn."""
 
     promises = frozenset(
-        {"shuffle", "epochs", "mixture", "prefix", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state", "workers"}
+        {"shuffle", "epochs", "mixture", "mixed_epochs", "prefix", "layout", "any_batch"}
+        | {"whole_steps", "resume", "rebatch", "elastic", "one_state", "workers"}
     )
     version = version("megatron-core")
     sampler: ClassVar[str] = "single"
@@ -117,7 +118,7 @@ class MegatronCyclic(Megatron):
     order of the blend is lost in it, so `prefix` is not either.
     """
 
-    promises = Megatron.promises - {"prefix", "layout", "rebatch", "elastic"}
+    promises = Megatron.promises - {"prefix", "layout", "any_batch", "rebatch", "elastic"}
     sampler = "cyclic"
 
     def iterate(self, loader: torch.utils.data.DataLoader[Any]) -> Iterator[dict[str, torch.Tensor]]:

@@ -8,9 +8,10 @@ peers the samples of their dp rank, and streams are mixed by `proportion` (datas
 mixing_data_sources.html). States are those of the loader, asked for and loaded as in distributed_training/fast_resumption.html. Shared
 memory that a killed run left is removed by `clean_stale_shared_memory`, as the error about it asks.
 
-Not promised: `rebatch`, for the global batch has to stay; `prefix`, for mixing holds "in expectation"; `phases` and `amend`, for a mixture
-is that of the dataset; `whole_steps`, for nothing is said of what is left of an epoch. A state counts the batch that was handed out last,
-and so is refused between `next` and `commit`.
+Not promised: `any_batch` and `rebatch`, for the global batch has to stay; `prefix`, for mixing holds "in expectation"; `mixed_epochs`, for
+"Streams may be resampled" in each epoch (docstring of `Stream`); `phases` and `amend`, for a mixture is that of the dataset; `whole_steps`,
+for nothing is said of what is left of an epoch. A state counts the batch that was handed out last, and so is refused between `next` and
+`commit`.
 """
 
 import json

@@ -37,7 +37,7 @@ from .tokens import tokens, weights
 class Nanoset(Driver):
     """`DatatroveFolderDataset` in a `DataLoader`, with the sampler of nanotron."""
 
-    promises = frozenset({"layout", "whole_steps", "resume", "rebatch", "one_state", "peers", "workers"})
+    promises = frozenset({"layout", "any_batch", "whole_steps", "resume", "rebatch", "one_state", "peers", "workers"})
     stride = "L+1"
     version = version("datatrove")
 

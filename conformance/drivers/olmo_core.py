@@ -17,7 +17,9 @@ The data guide (https://olmo-core.readthedocs.io/en/latest/guides/data_loading.h
   file" (docstring of `iter_document_indices`).
 
 The docstrings promise distributed, deterministic, stateful loading, and that a state goes on under another batch size. Not promised:
-phases, skips, budgets, document boundaries other than by the end-of-sentence id, and a mixture that keeps its shares as it goes.
+`any_batch`, for nothing says that batches of another size come in the same order; phases, skips, budgets, document boundaries other than by
+the end-of-sentence id, and a mixture that keeps its shares as it goes. A state counts the batch that was handed out last, the trainer saves
+after the step, and so it is refused between `next` and `commit`.
 """
 
 import gzip
@@ -45,7 +47,7 @@ class OlmoCore(Driver):
     """One data parallel rank of a `NumpyFSLDataLoader`."""
 
     promises = frozenset(
-        {"shuffle", "epochs", "mixture", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state"}
+        {"shuffle", "epochs", "mixture", "mixed_epochs", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state"}
         | {"amend", "identity", "peers", "workers"}
     )
     stride = "L+1"
@@ -84,7 +86,7 @@ class OlmoCore(Driver):
             fs_local_rank=0,
             num_workers=layout.workers,
         )
-        self.seen = 0
+        self.seen, self.begun = 0, False
         epoch = 1
         if states:
             state = json.loads(states[0])
@@ -132,6 +134,7 @@ class OlmoCore(Driver):
             if (batch := next(self.batches, None)) is None:
                 raise Refusal("drops what makes no whole batch at the end of an epoch, and would serve none")
         self.seen += self.layout.batch_size
+        self.begun = True
         return [self._micro_batch(each) for each in split_batch(batch, self.layout.micro_batch)]
 
     @staticmethod
@@ -139,8 +142,14 @@ class OlmoCore(Driver):
         # The last place has no target.
         return {"inputs": np.asarray(batch["input_ids"])[:, :-1], "targets": np.asarray(get_labels(batch))[:, :-1]}
 
+    def commit(self, applied: bool = True) -> None:
+        """Say that the state counts no more than what was trained."""
+        self.begun = False
+
     def save(self) -> bytes:
         """Return what a checkpoint of the trainer would hold."""
+        if self.begun:
+            raise Refusal("counts a batch as soon as it is handed out")
         return json.dumps({"seen": self.seen, "epoch": self.loader.epoch, "data_loader": self.loader.state_dict()}).encode()
 
     def close(self) -> None:

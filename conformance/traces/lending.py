@@ -132,6 +132,7 @@ def exercised(trace: Trace, stride: str) -> set[str]:
         "resume": len(legs) > 1,
         "elastic": len({leg.dp_size for leg in legs}) > 1,
         "layout": len({(leg.dp_size, leg.micro_batch, leg.accumulation) for leg in legs}) > 1,
+        "any_batch": len({leg.batch_size for leg in legs}) > 1,
         "rebatch": any(rebatched(one, other) for one, other in pairwise(legs)),
     }
     return (asked(trace.case, stride) - {"epochs", "boundaries"}) | {name for name, needed in found.items() if needed}
