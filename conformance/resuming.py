@@ -14,12 +14,13 @@ from .verdict import NotApplicable
 
 
 def without_stops(case: Case) -> Case:
-    """Return the case on its first layout from beginning to end, with the settings that its last leg has."""
+    """Return the case on its first layout, with as many workers, from beginning to end, with the settings that its last leg has."""
     settings = asdict(case.settings)
     for leg in case.legs:
         settings |= leg.settings
     first = case.legs[0]
-    return Case(case.corpora, Settings.from_json(settings), (Leg(first.dp_size, first.micro_batch, first.accumulation),))
+    whole = Leg(first.dp_size, first.micro_batch, first.accumulation, workers=first.workers)
+    return Case(case.corpora, Settings.from_json(settings), (whole,))
 
 
 def expect_uninterrupted(bench: Bench, case: Case) -> Trace:

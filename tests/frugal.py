@@ -15,7 +15,7 @@ from fivepoint.conformance.driver import Refusal
 class OneRank(Honest):
     """Promises no layout: runs on one rank, without accumulation."""
 
-    promises = frozenset({"shuffle", "epochs", "resume", "mixture", "whole_steps", "one_state"})
+    promises = frozenset({"shuffle", "epochs", "resume", "whole_epochs", "mixture", "mixed_epochs", "whole_steps", "one_state"})
 
     def build(self, corpus, workdir, settings, layout, states):
         if layout.dp_size > 1 or layout.accumulation > 1:
@@ -26,7 +26,7 @@ class OneRank(Honest):
 class OneRowOnly(Honest):
     """Serves micro-batches of one row."""
 
-    promises = frozenset({"shuffle", "epochs", "resume", "whole_steps"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "resume", "whole_steps"})
 
     def build(self, corpus, workdir, settings, layout, states):
         if layout.micro_batch > 1:
@@ -57,7 +57,9 @@ class WholeBatchesOnly(Honest):
 class OneCorpusASource(Honest):
     """Joins no corpora, and takes no documents without a token."""
 
-    promises = frozenset({"shuffle", "epochs", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state"})
+    promises = frozenset(
+        {"shuffle", "epochs", "whole_epochs", "layout", "any_batch", "whole_steps"} | {"resume", "rebatch", "elastic", "one_state"}
+    )
 
     def build(self, corpus, workdir, settings, layout, states):
         if any(len(names) > 1 for names in settings.sources.values()):
@@ -89,7 +91,7 @@ class SortsEvenFirst(Honest):
 class Endless(Honest):
     """Never says that the run is over: it promises epochs, and no whole steps."""
 
-    promises = frozenset({"shuffle", "epochs", "resume", "skips", "layout", "rebatch", "elastic"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "resume", "skips", "layout", "any_batch", "rebatch", "elastic"})
 
     def build(self, corpus, workdir, settings, layout, states):
         if len(settings.phases) > 1:
@@ -110,7 +112,7 @@ while os.getppid() == int(sys.argv[1]):
 class LooksForItsParent(Honest):
     """Has a worker that looks every 5 s whether its parent lives, as those of torch.utils.data do."""
 
-    promises = frozenset({"epochs", "workers"})
+    promises = frozenset({"epochs", "whole_epochs", "workers", "any_workers"})
 
     def build(self, corpus, workdir, settings, layout, states):
         super().build(corpus, workdir, settings, layout, states)
@@ -132,7 +134,7 @@ class LooksForItsParent(Honest):
 class ServesWhatItStores(Honest):
     """Prepares files of eight bytes a token and reads each token once."""
 
-    promises = frozenset({"shuffle", "epochs", "layout", "whole_steps", "resume"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "layout", "whole_steps", "resume"})
 
     def prepare(self, corpus, workdir, settings):
         for name in {name for names in settings.sources.values() for name in names}:

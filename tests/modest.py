@@ -15,7 +15,9 @@ DEPENDS = {
     "shuffle": {"order", "where"},
     "prefix": {"order"},
     "phases": {"amend"},
+    "whole_epochs": {"mixed_epochs", "order", "where"},
     "mixed_epochs": {"order", "where"},
+    "any_workers": {"order", "elastic"},
     "layout": {"any_batch", "order", "elastic", "rebatch"},
     "any_batch": {"order", "rebatch"},
     "admission": {"budgets"},
@@ -55,6 +57,8 @@ class Modest(Honest):
             settings = replace(settings, seed=settings.seed + 1000 * own.dp_size + 100 * own.micro_batch + 10 * own.accumulation)
         if self.lacks == "any_batch":
             settings = replace(settings, seed=settings.seed + 1000 * self.layout.batch_size)
+        if self.lacks == "any_workers":
+            settings = replace(settings, seed=settings.seed + 1000 * self.layout.workers)
         if self.lacks == "prefix":
             settings = replace(settings, rule="furthest-behind")
         if self.lacks == "budgets":
@@ -89,12 +93,14 @@ class Modest(Honest):
     def resolve(self, position):
         """Serve the windows as they are stored, or shuffled."""
         sample = super().resolve(position)
-        if self.lacks == "mixed_epochs" and len(self.settings.sources) > 1:
+        if self.lacks == "whole_epochs" or (self.lacks == "mixed_epochs" and len(self.settings.sources) > 1):
             return self.of_half_an_epoch(sample)
         return self.stored(sample) if self.lacks == "shuffle" else sample
 
     def of_half_an_epoch(self, sample: Sample) -> Sample:
-        """Return a window of the first half of the source, rounded up, however often that comes round."""
+        """Return a window of half of the source, rounded up, which comes round sooner; of one source after its first epoch alone."""
+        if not sample.epoch and len(self.settings.sources) == 1:
+            return sample
         source = next(source for source in self.plan.sources if source.name == sample.source)
         n = source.window_count(self.settings.seq_len)
         half, offset = divmod(sample.epoch * n + sample.offset, -(-n // 2))

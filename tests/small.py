@@ -24,7 +24,7 @@ def windows(corpus, settings, source, stride):
 class Small(Driver):
     """A loader of its own, in which `row` says what a position holds."""
 
-    promises = frozenset({"shuffle", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state", "commit"})
+    promises = frozenset({"shuffle", "layout", "any_batch", "whole_steps", "resume", "rebatch", "elastic", "one_state", "commit"})
 
     def build(self, corpus, workdir, settings, layout, states):
         if settings.skips or settings.boundaries or settings.batch_size or len(settings.phases) > 1 or layout.peers > 1 or layout.workers:
@@ -84,7 +84,7 @@ class SharesNoToken(Small):
 class SharesNoTokenForEpochs(SharesNoToken):
     """The same for several epochs, with budgets that count its own windows."""
 
-    promises = SharesNoToken.promises | {"epochs", "budgets"}
+    promises = SharesNoToken.promises | {"epochs", "whole_epochs", "budgets"}
 
     def admit(self):
         settings = self.settings
@@ -99,7 +99,7 @@ class SharesNoTokenForEpochs(SharesNoToken):
 class DrawsAtRandom(Small):
     """Draws the source of each position at random by weight; every source goes epoch by epoch, shuffled."""
 
-    promises = Small.promises | {"epochs", "mixture"}
+    promises = Small.promises | {"epochs", "whole_epochs", "mixture", "mixed_epochs"}
     salt = 0
 
     def plan(self):
@@ -120,7 +120,7 @@ class DrawsAtRandom(Small):
 class DrawsAtRandomOnce(DrawsAtRandom):
     """The same, and goes through no source twice."""
 
-    promises = DrawsAtRandom.promises - {"epochs"}
+    promises = DrawsAtRandom.promises - {"epochs", "whole_epochs", "mixed_epochs"}
 
 
 class Unlucky(DrawsAtRandom):
@@ -132,7 +132,7 @@ class Unlucky(DrawsAtRandom):
 class ReadsOnAndOn(Small):
     """Reads the windows of one corpus one after the other from an open file: nothing but ordinary reads, in order."""
 
-    promises = frozenset({"epochs", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state"})
+    promises = frozenset({"epochs", "whole_epochs", "layout", "any_batch", "whole_steps", "resume", "rebatch", "elastic", "one_state"})
 
     def plan(self):
         names = [name for source in self.weights for name in self.settings.sources[source]]

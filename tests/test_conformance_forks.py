@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -98,3 +99,17 @@ def test_a_driver_at_fault_is_named(name):
     with Bench(Processes(host_command(f"{drivers.__name__}:{name}"), 4, forks=True)) as bench:
         found = run(bench, ("V1", "V2"), shrinking=0)
     assert kind.clause in {finding.clause for finding in found if finding.verdict == BROKEN}
+
+
+def test_one_that_was_ended_from_outside_is_started_again(tmp_path):
+    door, (first,) = ranks_of(f"{HERE}:TellsWhereItIs", 1, tmp_path)
+    try:
+        mark = json.loads(answered(first, {"do": "save"})[1].tobytes())[MARK]
+        (nursery,) = set(procfs.descendants([os.getpid()])) - {os.getpid(), first.pid}
+        os.kill(nursery, signal.SIGKILL)
+        first.end()
+        (second,) = door.open([Layout(0, 1, 1)], tmp_path, {}, True)
+        assert json.loads(answered(second, {"do": "save"})[1].tobytes())[MARK] != mark
+        second.end()
+    finally:
+        door.close()

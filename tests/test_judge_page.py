@@ -148,7 +148,7 @@ def test_the_promise_that_goes_could_not_be_kept(shell):
     pytest.importorskip("torch")
     write_repository(shell.folder)
     mine = shell.folder / "mine.py"
-    mine.write_text(mine.read_text().replace('"epochs", "whole_steps"', '"epochs", "layout", "whole_steps"'))
+    mine.write_text(mine.read_text().replace('"whole_epochs", "whole_steps"', '"whole_epochs", "layout", "whole_steps"'))
     done = shell("fivepoint conform mine:Mine --select C3.2")
     assert done.returncode == 1 and "C3.2 Order is not a matter of layout is broken (C3.2/any-layout)" in done.stdout, done.stdout
 

@@ -170,8 +170,11 @@ def _first_epochs(bench: Bench, trace: Trace) -> list[list[Sample]]:
     case = trace.case
     if case.settings.skips:
         raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
-    if len(case.settings.sources) > 1 and "mixed_epochs" not in bench.declaration().promises:
-        raise NotApplicable("promises no whole epochs of a source among others")
+    several = len(case.settings.sources) > 1
+    if ("mixed_epochs" if several else "whole_epochs") not in bench.declaration().promises and (
+        several or case.settings.length > _epoch(bench, case)
+    ):
+        raise NotApplicable("may serve samples again before it has served all")
     left = {source: case.windows(source, bench.declaration().stride) for source in case.settings.sources}
     found = []
     for _, step in groupby(served(trace), key=lambda sample: (sample.leg, sample.step)):

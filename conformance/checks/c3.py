@@ -87,7 +87,7 @@ def _expect_alike(bench: Bench, case: Case) -> None:
     "C3.2",
     "any-number-of-workers",
     lambda scale: [one_source(40, leg=Leg(2, 2, workers=n)) for n in (1, 2, 4)],
-    needs="workers",
+    needs="workers any_workers",
     faults=(17,),
 )
 def any_number_of_workers(bench: Bench, case: Case) -> None:

@@ -32,8 +32,10 @@ class Nursery:
 
     def find(self) -> None:
         """Have the driver imported; raises LookupError where there is none."""
-        if self._process is not None:
+        if self._process is not None and self._process.poll() is None:
             return
+        # Whoever ends all that was started may have ended it too.
+        self.close()
         # What ranks leave behind becomes a child of this process, which hears of its end.
         adopt(True)
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -53,10 +55,12 @@ class Nursery:
             request = json.dumps({"workdir": str(workdir), "environment": dict(environment)}).encode()
             socket.send_fds(self._socket, [request], [theirs_in, theirs_out, said.fileno()])
             return Forked(self._hear()["pid"], ours_in, ours_out)
-        except OSError as reason:
+        except BaseException as reason:
             os.close(ours_in)
             os.close(ours_out)
-            raise DriverFault("V2", f"could not be started: {reason}", None) from reason
+            if isinstance(reason, OSError):
+                raise DriverFault("V2", f"could not be started: {reason}", None) from reason
+            raise
         finally:
             os.close(theirs_in)
             os.close(theirs_out)

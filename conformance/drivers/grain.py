@@ -48,7 +48,10 @@ class Grain(Driver):
     Its state is promised to that iterator alone: not to another number of ranks, nor to batches of another size.
     """
 
-    promises = frozenset({"shuffle", "epochs", "mixture", "mixed_epochs", "layout", "any_batch", "whole_steps", "resume", "workers"})
+    promises = frozenset(
+        {"shuffle", "epochs", "whole_epochs", "mixture", "mixed_epochs", "layout", "any_batch", "whole_steps", "resume"}
+        | {"workers", "any_workers"}
+    )
     version = version("grain")
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:

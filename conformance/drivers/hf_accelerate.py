@@ -53,7 +53,7 @@ class Accelerator(accelerate.Accelerator):  # type: ignore[misc]  # it has no ty
 class SkipFirstBatches(CausalDriver):
     """A prepared DataLoader that shuffles, epoch by epoch."""
 
-    promises = frozenset({"shuffle", "epochs", "resume", "one_state", "workers"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "resume", "one_state", "workers", "any_workers"})
     version = accelerate.__version__
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:

@@ -6,8 +6,8 @@ The calls are those of the pages on streaming (https://huggingface.co/docs/datas
 ranks share where their number divides it; in a mixture it goes on for ever (`repeat`), for a strategy to stop at cuts sources off. All else
 is as the library has it, a buffer of 1,000 examples too.
 
-Not promised: `resume` of a shuffled stream ("examples from shuffle buffers are lost when resuming"), nor `mixture`, for its buffer holds
-several epochs of a source at once ("we can observe duplicates in the same iteration"); `one_state` and `elastic` of any stream;
+Not promised: `resume` of a shuffled stream ("examples from shuffle buffers are lost when resuming"), nor `mixed_epochs`, for its buffer
+holds several epochs of a source at once ("we can observe duplicates in the same iteration"); `one_state` and `elastic` of any stream;
 `layout` and `workers`, for every rank and worker reads files, or examples, of its own; `whole_steps`, for ranks may have more examples than
 others; `prefix`, for sources are drawn at random. `save` before `commit` is refused: the state is that "at the latest example it yielded".
 
@@ -40,7 +40,7 @@ FILES = 4
 class InOrder(CausalDriver):
     """A stream that is not shuffled, of which the documentation says that it goes on exactly where its state was saved."""
 
-    promises = frozenset({"epochs", "mixture", "mixed_epochs", "resume"})
+    promises = frozenset({"epochs", "whole_epochs", "mixture", "mixed_epochs", "resume"})
     version = datasets.__version__
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:
@@ -122,7 +122,7 @@ class InOrder(CausalDriver):
 class Shuffled(InOrder):
     """A stream that is shuffled in a buffer, which a resume loses."""
 
-    promises = frozenset({"shuffle", "epochs"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "mixture"})
 
     def arranged(self, dataset: datasets.IterableDataset) -> datasets.IterableDataset:
         """Return the stream through a buffer, as a training loop has it."""

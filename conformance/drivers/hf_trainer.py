@@ -112,7 +112,7 @@ class Steps(transformers.TrainerCallback):  # type: ignore[misc]
 class TrainerThread(CausalDriver):
     """A Trainer of one rank."""
 
-    promises = frozenset({"shuffle", "epochs", "resume", "workers"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "resume", "workers", "any_workers"})
     version = transformers.__version__
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:

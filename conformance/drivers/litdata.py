@@ -7,8 +7,9 @@ of the loader ("Pause, resume data streaming"), which has one file for all ranks
 change for one StreamingDataset, and nothing for several. Rank and number of ranks are read from GLOBAL_RANK and WORLD_SIZE.
 
 Not promised: `layout`, for which rank gets which chunk depends on their number; `rebatch`, for the global batch has to stay; `prefix`, for
-sources are drawn at random; `mixed_epochs`, for all sources begin anew when one has ended; `phases` and `amend`. A state counts the batch
-that was handed out last, and so is refused between `next` and `commit`.
+sources are drawn at random; `mixed_epochs`, for all sources begin anew when one has ended; `any_workers`, for the same section has their
+number changed, and promises no same order; `phases` and `amend`. A state counts the batch that was handed out last, and so is refused
+between `next` and `commit`.
 """
 
 import os
@@ -33,7 +34,7 @@ CHUNK = 8012
 class LitData(Driver):
     """A StreamingDataLoader of one rank."""
 
-    promises = frozenset({"shuffle", "epochs", "mixture", "whole_steps", "resume", "elastic", "one_state", "workers"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "mixture", "whole_steps", "resume", "elastic", "one_state", "workers"})
     stride = "L+1"
     version = litdata.__version__
 

@@ -10,8 +10,10 @@ A corpus is written as one document. GPTDataset shuffles documents, and cuts the
 alone do they lie on a grid of the corpus. So a source of several corpora is refused. The tokenizer is NullTokenizer, whose ids of eod and
 padding are in no corpus: GPTDataset overwrites padding by 0.
 
-Not promised: `phases` and `amend`, for the order is drawn for the length and the weights of the whole run; `boundaries`, for documents are
-told by eod ids, which `reset_position_ids` and its like look for; `identity`, for nothing is compared.
+Not promised: `whole_epochs` and `mixed_epochs`, for the document index of several epochs is "shuffled according to R" as a whole; `prefix`,
+for the blend draws from the dataset with "the greatest sampling error", and no bound is named; `phases` and `amend`, for the order is drawn
+for the length and the weights of the whole run; `boundaries`, for documents are told by eod ids, which `reset_position_ids` and its like
+look for; `identity`, for nothing is compared.
 """
 
 # ruff: noqa: E402 the packages that are put in place come before what is imported from them
@@ -48,8 +50,8 @@ class Megatron(Driver):
     """The sampler `single`, the default for pretraining: the samples in their order, a micro-batch for each rank in turn."""
 
     promises = frozenset(
-        {"shuffle", "epochs", "mixture", "mixed_epochs", "prefix", "layout", "any_batch"}
-        | {"whole_steps", "resume", "rebatch", "elastic", "one_state", "workers"}
+        {"shuffle", "epochs", "mixture", "layout", "any_batch", "whole_steps"}
+        | {"resume", "rebatch", "elastic", "one_state", "workers", "any_workers"}
     )
     version = version("megatron-core")
     sampler: ClassVar[str] = "single"
@@ -114,11 +116,10 @@ class Megatron(Driver):
 class MegatronCyclic(Megatron):
     """The sampler `cyclic`, which draws a new order for each pass over the dataset, of a part of its own for each rank (`data_sharding`).
 
-    Its parts and its passes depend on the number of ranks and the size of a micro-batch, so neither `layout` nor `elastic` is promised; the
-    order of the blend is lost in it, so `prefix` is not either.
+    Its parts and its passes depend on the number of ranks and the size of a micro-batch, so neither `layout` nor `elastic` is promised.
     """
 
-    promises = Megatron.promises - {"prefix", "layout", "any_batch", "rebatch", "elastic"}
+    promises = Megatron.promises - {"layout", "any_batch", "rebatch", "elastic"}
     sampler = "cyclic"
 
     def iterate(self, loader: torch.utils.data.DataLoader[Any]) -> Iterator[dict[str, torch.Tensor]]:

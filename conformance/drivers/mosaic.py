@@ -6,7 +6,8 @@ that of a device, which a trainer splits into micro-batches: so "samples are in 
 CPU workers" as long as the global batch stays (distributed_training/elastic_determinism.html). `replication` gives tensor and pipeline
 peers the samples of their dp rank, and streams are mixed by `proportion` (dataset_configuration/replication_and_sampling.html and
 mixing_data_sources.html). States are those of the loader, asked for and loaded as in distributed_training/fast_resumption.html. Shared
-memory that a killed run left is removed by `clean_stale_shared_memory`, as the error about it asks.
+memory that a killed run left is removed by `clean_stale_shared_memory`, as the error about it asks; that is also the memory of any other
+run on the machine, so two must not be judged at once.
 
 Not promised: `any_batch` and `rebatch`, for the global batch has to stay; `prefix`, for mixing holds "in expectation"; `mixed_epochs`, for
 "Streams may be resampled" in each epoch (docstring of `Stream`); `phases` and `amend`, for a mixture is that of the dataset; `whole_steps`,
@@ -53,7 +54,7 @@ class Mosaic(Driver):
     """A StreamingDataLoader of one rank."""
 
     promises = frozenset(
-        {"shuffle", "epochs", "mixture", "layout", "resume", "elastic", "one_state", "peers", "workers"},
+        {"shuffle", "epochs", "whole_epochs", "mixture", "layout", "resume", "elastic", "one_state", "peers", "workers", "any_workers"},
     )
     version = streaming.__version__
 

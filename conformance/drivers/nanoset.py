@@ -14,8 +14,8 @@ Settings, and where they come from:
   one that saved, nanotron does not resume yet (https://github.com/huggingface/nanotron/pull/263), and nor is that promised here.
 - Samples of seq_len + 1 tokens that share none, of which the collator makes inputs and targets: src/nanotron/data/clm_collator.py.
 
-Epochs are not promised: the docstrings say "We loop on the dataset if asking for an index larger than the dataset size", and the dataset
-raises IndexError there (found/nanoset_does_not_loop.py).
+Epochs are not promised: those of a Nanoset are in its index, which asks for no place past the dataset's end. (What the docstrings say of
+one who does, "We loop on the dataset if asking for an index larger than the dataset size", is not so: found/nanoset_does_not_loop.py.)
 """
 
 import json
@@ -37,7 +37,7 @@ from .tokens import tokens, weights
 class Nanoset(Driver):
     """`DatatroveFolderDataset` in a `DataLoader`, with the sampler of nanotron."""
 
-    promises = frozenset({"layout", "any_batch", "whole_steps", "resume", "rebatch", "one_state", "peers", "workers"})
+    promises = frozenset({"layout", "any_batch", "whole_steps", "resume", "rebatch", "one_state", "peers", "workers", "any_workers"})
     stride = "L+1"
     version = version("datatrove")
 

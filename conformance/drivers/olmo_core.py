@@ -17,9 +17,9 @@ The data guide (https://olmo-core.readthedocs.io/en/latest/guides/data_loading.h
   file" (docstring of `iter_document_indices`).
 
 The docstrings promise distributed, deterministic, stateful loading, and that a state goes on under another batch size. Not promised:
-`any_batch`, for nothing says that batches of another size come in the same order; phases, skips, budgets, document boundaries other than by
-the end-of-sentence id, and a mixture that keeps its shares as it goes. A state counts the batch that was handed out last, the trainer saves
-after the step, and so it is refused between `next` and `commit`.
+`any_batch`, for nothing says that batches of another size come in the same order; `amend`, for a state belongs to a dataset; phases, skips,
+budgets, document boundaries other than by the end-of-sentence id, and a mixture that keeps its shares as it goes. A state counts the batch
+that was handed out last, the trainer saves after the step, and so it is refused between `next` and `commit`.
 """
 
 import gzip
@@ -47,8 +47,8 @@ class OlmoCore(Driver):
     """One data parallel rank of a `NumpyFSLDataLoader`."""
 
     promises = frozenset(
-        {"shuffle", "epochs", "mixture", "mixed_epochs", "layout", "whole_steps", "resume", "rebatch", "elastic", "one_state"}
-        | {"amend", "identity", "peers", "workers"}
+        {"shuffle", "epochs", "whole_epochs", "mixture", "mixed_epochs", "layout", "whole_steps", "resume", "rebatch", "elastic"}
+        | {"one_state", "identity", "peers", "workers", "any_workers"}
     )
     stride = "L+1"
     version = version("ai2-olmo-core")

@@ -20,7 +20,7 @@ from .torch_windows import TorchDriver, epochs, only_source
 class TorchSampler(TorchDriver):
     """A DataLoader of one rank, with its share of each epoch from a DistributedSampler."""
 
-    promises = frozenset({"shuffle", "epochs", "whole_steps", "workers"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "whole_steps", "workers", "any_workers"})
     version = torch.__version__
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:

@@ -27,7 +27,9 @@ from .torch_windows import TorchDriver, union
 class TorchdataNodes(TorchDriver):
     """A Loader of one rank over a weighted mixture of samplers."""
 
-    promises = frozenset({"shuffle", "epochs", "mixture", "mixed_epochs", "whole_steps", "workers", "resume"})
+    promises = frozenset(
+        {"shuffle", "epochs", "whole_epochs", "mixture", "mixed_epochs", "whole_steps", "workers", "any_workers", "resume"}
+    )
     version = __version__
 
     def build(self, corpus: Path, workdir: Path, settings: Settings, layout: Layout, states: list[bytes]) -> None:

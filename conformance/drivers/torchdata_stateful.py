@@ -24,7 +24,7 @@ from .torch_windows import TorchDriver, epochs, only_source
 class TorchdataStateful(TorchDriver):
     """A StatefulDataLoader of one rank, with its share of each epoch from a sampler that keeps its place."""
 
-    promises = frozenset({"shuffle", "epochs", "whole_steps", "workers", "resume"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "whole_steps", "workers", "any_workers", "resume"})
     version = __version__
     sampler_class = StatefulDistributedSampler
 

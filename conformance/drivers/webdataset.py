@@ -36,7 +36,7 @@ SHARD, SHARDS_SHUFFLED, BUFFER = 4, 100, 1000
 class WebDataset(Driver):
     """`WebDataset` with shuffled shards and a shuffle buffer, in a `WebLoader`."""
 
-    promises = frozenset({"shuffle", "epochs", "mixture", "mixed_epochs", "workers"})
+    promises = frozenset({"shuffle", "epochs", "whole_epochs", "mixture", "mixed_epochs", "workers"})
     version = wds.__version__
 
     def prepare(self, corpus: Path, workdir: Path, settings: Settings) -> None:

@@ -13,7 +13,7 @@ import { messages, send } from "./wire.mjs";
 
 const DECLARED = {
   promises: [
-    ..."order rows shuffle epochs mixture mixed_epochs prefix phases skips layout any_batch batch_size whole_steps peers".split(" "),
+    ..."order rows shuffle epochs whole_epochs mixture mixed_epochs prefix phases skips layout any_batch batch_size whole_steps peers".split(" "),
     ..."resume rebatch amend elastic one_state commit identity hash where".split(" "),
   ],
   stride: "L",
