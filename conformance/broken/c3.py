@@ -94,7 +94,7 @@ class OrderOfTheBatch(OtherOrder):
 class OrderOfTheWorkers(OtherOrder):
     """Lets the number of workers into the order."""
 
-    clause, fault, also = "C3.2", 17, ("C4.1", "C4.2", "C4.3")
+    clause, fault, also = "C3.2", 17, ("C4.3",)
 
     def window(self, sample: Sample, n: int) -> int:
         """Shuffle by a seed with the number of workers in it, where there are any."""
