@@ -3,9 +3,10 @@
 The number of the epoch is in no checkpoint, and the order comes from the seed and that number: the rest of the epoch repeats samples and
 leaves others out. Setting the epoch by `set_epoch`, which the page on checkpoints does not, avoids it.
 
-Clause: C4.1.
-Promised: to "resume from a particular point in the active DataLoader" (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint).
-Upstream: https://github.com/huggingface/accelerate/issues/3996.
+Clause: C4.1
+Promised: "After resuming from a checkpoint, it may also be desirable to resume from a particular point in the active `DataLoader` if the
+state was saved during the middle of an epoch." (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint)
+Upstream: https://github.com/huggingface/accelerate/issues/2016
 """
 
 import tempfile

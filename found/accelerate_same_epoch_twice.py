@@ -3,9 +3,10 @@
 The loader that skips counts the epoch, the prepared one, to which a training loop goes back, does not. Setting the epoch by `set_epoch`,
 which the page on checkpoints does not, avoids it.
 
-Clause: C4.1.
-Promised: "go back to `train_dataloader`" for the "second epoch" (https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint).
-Upstream: https://github.com/huggingface/accelerate/pull/4233.
+Clause: C4.1
+Promised: "After the first iteration, go back to `train_dataloader`"
+(https://huggingface.co/docs/accelerate/v1.15.0/usage_guides/checkpoint)
+Upstream: https://github.com/huggingface/accelerate/pull/4233
 """
 
 import accelerate

@@ -1,12 +1,12 @@
 """The second epoch of one seed has the order of the first epoch of the next seed, with `use_seedable_sampler`.
 
 SeedableRandomSampler adds the seed and the number of the epoch. Runs of neighbouring seeds, which are to differ, share all their orders
-but one. A Trainer has the same sampler.
+but one. A Trainer has the same sampler. Seeds that lie further apart than a run has epochs avoid it.
 
-Peer: accelerate
 Clause: C3.4
-Promised: nothing about it; the sum is in the code of SeedableRandomSampler alone
-Upstream: not found
+Promised: nothing; the docstring of SeedableRandomSampler says that it relies on seed and iteration, not how, nor that two seeds differ
+Upstream: not found (searched 2026-12-01: "accelerate SeedableRandomSampler seed + epoch same order different seed initial_seed",
+"huggingface/accelerate use_seedable_sampler shuffle correlated between seeds, epoch added to seed overlap")
 """
 
 import accelerate

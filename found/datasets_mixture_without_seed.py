@@ -1,10 +1,13 @@
 """From the second epoch on, a stream of `interleave_datasets` draws its sources in the same sequence for every seed.
 
 `set_epoch` has the examples shuffled by a generator made from the number of the epoch alone, which replaces the one that chooses sources.
+Interleaving anew for each epoch, with a seed made of the run's and the epoch, and without `set_epoch`, avoids it.
 
-Clause: C3.4.
-Promised: `seed` is "the random seed used to choose a source for each example" (interleave_datasets, datasets 5.2.0).
-Upstream: not found.
+Clause: C3.4
+Promised: "The random seed used to choose a source for each example."
+(https://huggingface.co/docs/datasets/v5.2.0/package_reference/main_classes#datasets.interleave_datasets)
+Upstream: not found (searched 2026-12-01: "huggingface/datasets interleave_datasets set_epoch ignores seed same sequence of sources
+RandomlyCyclingMultiSourcesExamplesIterable")
 """
 
 import datasets

@@ -1,8 +1,12 @@
-"""Grain 0.2.18: the second epoch of `shuffle(seed=7)` has the order of the first epoch of `shuffle(seed=8)`.
+"""The second epoch of `shuffle(seed=7)` has the order of the first epoch of `shuffle(seed=8)`.
 
-Clause C3.4. The docstring of MapDataset.shuffle promises that "each epoch will be shuffled differently (i.e. the seed is combined with
-epoch number)" (https://google-grain.readthedocs.io/en/latest/grain.dataset.html). The two are added, so runs whose seeds differ by one
-share all epochs but one. A seed set by `ds.seed(seed)` is hashed first, and is spared. Not found upstream.
+Seed and number of the epoch are added, so runs whose seeds differ by one share all epochs but one. A seed that is set by `ds.seed(seed)`
+is hashed first, and is spared.
+
+Clause: C3.4
+Promised: nothing; the docstring of MapDataset.shuffle says that "the seed is combined with epoch number", not how, nor that seeds differ
+Upstream: not found (searched 2026-12-01: "google/grain MapDataset.shuffle seed plus epoch same order next seed", "grain shuffle reseed each
+epoch seed combined with epoch number index_shuffle correlated seeds")
 """
 
 import sys

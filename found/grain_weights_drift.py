@@ -1,8 +1,13 @@
-"""Grain 0.2.18: MapDataset.mix rounds weights to hundredths of the smallest one, so a source falls behind its share without end.
+"""MapDataset.mix rounds weights to hundredths of the smallest one, so a source falls behind its share without end.
 
-Clause C1.1. "Returns a dataset that mixes input datasets with the given weights" (docstring of MapDataset.mix,
-https://google-grain.readthedocs.io/en/latest/grain.dataset.html). The weights become integers, `int(100 * weight / smallest)`, so a share
-is off by up to a hundredth of the smallest weight: here 0.334 : 0.333 : 0.333 is served as 1 : 1 : 1. Not found upstream.
+The weights become integers, `int(100 * weight / smallest)`, so a share is off by up to a hundredth of the smallest weight: here
+0.334 : 0.333 : 0.333 is served as 1 : 1 : 1. A selection map of one's own, for MapDataset.select_from_datasets, avoids it.
+
+Clause: C1.1
+Promised: "Returns a dataset that mixes input datasets with the given weights."
+(https://google-grain.readthedocs.io/en/latest/grain.dataset.html)
+Upstream: not found (searched 2026-12-01: "google/grain mix weights rounded to integer proportions _float_to_int_proportions inaccurate",
+"grain MapDataset.mix actual mixture ratio differs from given weights precision")
 """
 
 import sys

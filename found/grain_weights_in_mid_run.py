@@ -1,9 +1,13 @@
-"""Grain 0.2.18: an iterator over MapDataset.mix goes on from a state with other weights, repeating some samples and passing over others.
+"""An iterator over MapDataset.mix goes on from a state with other weights, repeating some samples and passing over others.
 
-Clause C1.8 (and C4.7: the state should be refused). The state is the position in the mixture, and the sources' cursors follow from it and
-from the weights, so new weights move all cursors without a word. For IterDataset.mix the documentation promises that "it is possible to
-recover from a checkpoint with different components and/or weights" where the datasets are a mapping
-(https://google-grain.readthedocs.io/en/latest/grain.dataset.html); for MapDataset.mix it says nothing. Not found upstream.
+The state is the position in the mixture, and the sources' cursors follow from it and from the weights, so new weights move all cursors
+without a word, where a state of another past should be refused. IterDataset.mix of a mapping of datasets keeps a state for each of them.
+
+Clause: C1.8, C4.7
+Promised: nothing; that "it is possible to recover from a checkpoint with different components and/or weights" is said of IterDataset.mix
+alone
+Upstream: not found (searched 2026-12-01: "grain change mixture weights after checkpoint restore repeats samples MapDataset.mix",
+"google/grain set_state different weights components recover from checkpoint mix iterator")
 """
 
 import sys

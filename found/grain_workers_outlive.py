@@ -1,7 +1,12 @@
-"""Grain 0.2.18: the workers of `mp_prefetch` run on after their process was killed.
+"""The workers of `mp_prefetch` run on after their process was killed.
 
-Clause C5.3. They end with `close()` or when the process ends of its own accord; of one that is killed, by the scheduler or for want of
-memory, they never hear, and keep its memory and files from the next attempt. No page promises or disclaims it. Not found upstream.
+They end with `close()` or when the process ends of its own accord; of one that is killed, by the scheduler or for want of memory, they
+never hear, and keep its memory and files from the next attempt. A scheduler that ends the whole process group or container avoids it.
+
+Clause: C5.3
+Promised: nothing; the docstring of mp_prefetch recommends `it.close()` and speaks of garbage collection, not of a process that is killed
+Upstream: not found (searched 2026-12-01: "grain mp_prefetch worker processes orphaned after main process killed SIGKILL", "google/grain
+zombie worker processes remain after training is killed memory leak")
 """
 
 import os

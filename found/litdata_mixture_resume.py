@@ -1,7 +1,13 @@
-"""litdata 0.2.76: a CombinedStreamingDataset with two workers does not go on where its state was saved. Clause C4.1.
+"""A CombinedStreamingDataset with two workers does not go on where its state was saved.
 
-"if interrupted, pick up right where you left off without any issues"; for combined datasets with the same ranks, workers and batch size
-(https://github.com/Lightning-AI/litData/blob/main/README.md, "Pause, resume data streaming"). Not found upstream in this form.
+After the resume samples come again and others are left out, with the same ranks, workers and batch size, which the README demands for
+combined datasets. One worker avoids it. https://github.com/Lightning-AI/litData/pull/507 is about mixtures without weights.
+
+Clause: C4.1
+Promised: "Stream data during long training, if interrupted, pick up right where you left off without any issues."
+(https://github.com/Lightning-AI/litData/blob/main/README.md)
+Upstream: not found (searched 2026-12-01: "litdata CombinedStreamingDataset resume state_dict num_workers wrong samples after
+load_state_dict", "Lightning-AI/litData StreamingDataLoader combined dataset resume duplicates skipped samples workers")
 """
 
 import tempfile

@@ -1,8 +1,13 @@
-"""Megatron Bridge 0.3.1: the sampler `cyclic` repeats samples after a resume on another number of ranks.
+"""The sampler `cyclic` repeats samples after a resume on another number of ranks.
 
-Clause C4.3. Its docstring promises "randomizing the order of samples within each epoch while supporting resumption"
-(https://docs.nvidia.com/nemo/megatron-bridge/latest/apidocs/bridge/bridge.data.samplers.html); a resume on another number of ranks is
-neither promised nor disclaimed. Each rank shuffles a part of its own, and other ranks have other parts. Not found upstream.
+With `data_sharding` each rank shuffles a part of its own, and other ranks have other parts, of which they skip as much. `data_sharding`
+off avoids it. The page on checkpoints has been limiting the promise since 0.6.0, to "the model and optimizer checkpoint".
+
+Clause: C4.3
+Promised: "You can change tensor parallelism, pipeline parallelism, or data parallelism sizes between checkpoint save and load operations."
+(https://docs.nvidia.com/nemo/megatron-bridge/0.4.1/training/checkpointing.html)
+Upstream: not found (searched 2026-12-01: "Megatron MegatronPretrainingRandomSampler cyclic resume different data parallel size repeats
+samples", "NVIDIA/Megatron-LM dataloader cyclic change number of GPUs restart consumed samples order data_sharding")
 """
 
 import sys

@@ -1,9 +1,11 @@
-"""Megatron Core 0.16.1: GPTDataset shuffles all epochs together, so data comes again before all of it was seen.
+"""GPTDataset shuffles all epochs together, so data comes again before all of it was seen.
 
-Clauses C1.3 and D0.1. The page of the datasets shows a document index that is shuffled over all epochs, and speaks of epochs all the same
-(https://docs.nvidia.com/megatron-core/developer-guide/latest/api-guide/datasets.html). Epochs are also cut as one stream: from the second
-on windows lie elsewhere, and one in each epoch begins in the corpus's end and goes on at its beginning. Known upstream, and open:
-https://github.com/NVIDIA/Megatron-LM/issues/697
+Epochs are also cut as one stream: from the second on windows lie elsewhere, and one in each epoch begins in the corpus's end and goes on
+at its beginning. Building the dataset anew for each epoch, for the samples of one and with a seed of its own, avoids it.
+
+Clause: D0.1, C1.3
+Promised: nothing; the page of the datasets shows a document index that is shuffled over all epochs, and does not say what an epoch holds
+Upstream: https://github.com/NVIDIA/Megatron-LM/issues/697
 """
 
 import sys

@@ -1,8 +1,12 @@
-"""Megatron Core 0.16.1: sources of equal size in a blend are shuffled alike.
+"""Sources of equal size in a blend are shuffled alike.
 
-Clause C3.4. Every GPTDataset of a blend shuffles with the one `random_seed`, "the seed for all RNG during dataset creation"
-(https://docs.nvidia.com/megatron-core/developer-guide/latest/api-guide/datasets.html, GPTDatasetConfig), and with nothing else, so sample k
-of one source always comes with sample k of the other. Parallel corpora are aligned in every epoch. Not found upstream.
+Every GPTDataset of a blend shuffles with the one `random_seed`, and with nothing else, so sample k of one source always comes with sample
+k of the other. Parallel corpora are aligned in every epoch. Sources whose sizes differ get orders that differ.
+
+Clause: C3.4
+Promised: nothing; `random_seed` is "The seed for all RNG during dataset creation", and of orders of two sources no docstring speaks
+Upstream: not found (searched 2026-12-01: "Megatron-LM same random seed for every dataset in blend identical shuffle order parallel corpora
+aligned", "Megatron GPTDataset random_seed numpy RandomState every dataset same permutation correlated between data sources")
 """
 
 import sys

@@ -1,8 +1,13 @@
-"""Megatron Core 0.16.1: the index of a dataset stays open and mapped when the dataset is gone.
+"""The index of a dataset stays open and mapped when the dataset is gone.
 
-Clause C5.3. A cache of the last eight look-ups belongs to the class of the index reader, not to a reader (`lru_cache` on `__getitem__`),
-and holds the readers that were asked: up to eight files, and their memory, outlive their datasets. No page promises or disclaims it. Not
-found upstream; of a loader with the same code: https://github.com/mindspore-ai/hyper-parallel/issues/156
+A cache of the last eight look-ups belongs to the class of the index reader, not to a reader (`lru_cache` on `__getitem__`), and holds the
+readers that were asked: up to eight files, and their memory, outlive their datasets. `_IndexReader.__getitem__.cache_clear()` frees them.
+Of a loader with the same code it is reported in https://github.com/mindspore-ai/hyper-parallel/issues/156.
+
+Clause: C5.3
+Promised: nothing; no docstring of the indexed dataset says when its files are closed
+Upstream: not found (searched 2026-12-01: "Megatron-LM IndexedDataset _IndexReader lru_cache keeps reference mmap file handle not closed
+memory leak", "lru_cache on __getitem__ indexed_dataset leaks file descriptors too many open files Megatron")
 """
 
 import gc

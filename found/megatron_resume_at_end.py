@@ -1,8 +1,11 @@
-"""Megatron Bridge 0.3.1: a resume at the end of the run ends in an assertion, where it should say that the run is complete.
+"""A resume at the end of the run ends in an assertion, where it should say that the run is complete.
 
-Clause C4.5. The sampler `single` takes "consumed_samples: Number of samples already consumed (for resuming)"
-(https://docs.nvidia.com/nemo/megatron-bridge/latest/apidocs/bridge/bridge.data.samplers.html), and asserts that some are left. A job that
-is started again after its last step fails for it. Known upstream, of its predecessor: https://github.com/NVIDIA-NeMo/Speech/issues/7221
+The sampler `single` asserts that some samples are left, so a job that is started again after its last step fails. Comparing the consumed
+samples with all of them, before the loader is built, avoids it. It is known of the same sampler in NeMo, which the Bridge follows.
+
+Clause: C4.5
+Promised: nothing; the docstring of `consumed_samples` is "Number of samples already consumed (for resuming)", and names no greatest number
+Upstream: https://github.com/NVIDIA-NeMo/Speech/issues/7221
 """
 
 import sys

@@ -1,9 +1,13 @@
-"""Megatron Core 0.16.1: indices that were cached for other data of the same path are used for the data that lie there now.
+"""Indices that were cached for other data of the same path are used for the data that lie there now.
 
-Clauses C3.6 and C4.7. "The cached indices are unique to a hash generated in the `MegatronDataset.__init__` function", says the page of the
-datasets (https://docs.nvidia.com/megatron-core/developer-guide/latest/api-guide/datasets.html): of path, number of samples, split, seed and
-sequence length, not of the data. Documents that were added are never read, without a word; of documents that were cut, samples of another
-length come. Not found upstream.
+They are found by a hash of path, number of samples, split, seed and sequence length, not of the data. Documents that were added are never
+read, without a word; of documents that were cut, samples of another length come. Deleting the cache, or a `path_to_cache` of its own for
+each version of the data, avoids it.
+
+Clause: C3.6, C4.7
+Promised: nothing; the page of the datasets says that "The cached indices are unique to a hash", and not that the data are in it
+Upstream: not found (searched 2026-12-01: "Megatron-LM stale cached index document_index shuffle_index data file changed same path cache not
+rebuilt", "Megatron dataset cache hash does not include file content modified .bin wrong indices reuse")
 """
 
 import sys

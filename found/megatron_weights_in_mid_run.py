@@ -1,8 +1,12 @@
-"""Megatron Core 0.16.1: a run that goes on with other weights passes over samples of one source and repeats those of the other.
+"""A run that goes on with other weights passes over samples of one source and repeats those of the other.
 
-Clauses C1.8 and C4.7. Of the data a checkpoint holds the number of consumed samples; the blend is drawn anew for the new weights, and the
-run goes on at that number in it. No page promises or disclaims it. Known upstream, and open: https://github.com/NVIDIA/Megatron-LM/pull/725
-("Currently MegatronLM does not support this (safely/without inadvertently repeating data samples)").
+Of the data a checkpoint holds the number of consumed samples; the blend is drawn anew for the new weights, and the run goes on at that
+number in it. A blend over what is left of each source avoids it. https://github.com/NVIDIA/Megatron-LM/pull/725, which is open, would keep
+the number for each source.
+
+Clause: C1.8, C4.7
+Promised: nothing; the page of the datasets describes one blend of fixed weights, and no docstring speaks of another in the middle of a run
+Upstream: https://github.com/NVIDIA/Megatron-LM/issues/457
 """
 
 import sys

@@ -1,7 +1,12 @@
-"""mosaicml-streaming 0.13.0: an epoch that the ranks do not divide is filled with samples of the same epoch. Clauses C3.2, C2.5.
+"""An epoch that the ranks do not divide is filled with samples of the same epoch.
 
-"Samples are in the same order regardless of the number of GPUs" (https://docs.mosaicml.com/projects/streaming/en/stable/, Key Features);
-that an epoch holds samples twice on some numbers of GPUs is said in comments of the source alone. Not found upstream.
+The partition repeats samples until all ranks have as many, so an epoch holds samples twice on some numbers of GPUs, as comments of the
+source and the pull request below explain. An `epoch_size` that every number of ranks divides avoids it.
+
+Clause: C2.5, C3.2
+Promised: "samples are in the same order regardless of the number of GPUs, nodes, or CPU workers"
+(https://github.com/mosaicml/streaming/blob/main/README.md)
+Upstream: https://github.com/mosaicml/streaming/pull/706
 """
 
 from importlib.metadata import version

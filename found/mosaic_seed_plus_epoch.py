@@ -1,8 +1,11 @@
-"""mosaicml-streaming 0.13.0: epoch 1 of a seed comes in the order of epoch 0 of the next seed. Clause C3.4.
+"""Epoch 1 of a seed comes in the order of epoch 0 of the next seed.
 
-"epoch (int): Current epoch, which is added to the seed to get a different deterministic shuffle each epoch" (docstring of
-`get_shuffle_py1e`; https://docs.mosaicml.com/projects/streaming/en/stable/dataset_configuration/shuffling.html). Two runs with
-neighbouring seeds, meant to be independent, read the same orders one epoch apart. Not found upstream.
+The shuffles add the two. Runs with neighbouring seeds, meant to be independent, read the same orders one epoch apart. Seeds that lie
+further apart than a run has epochs avoid it.
+
+Clause: C3.4
+Promised: nothing; the docstring of get_shuffle says that the epoch "is added to the seed", of orders of two seeds no page speaks
+Upstream: not found (searched 2026-12-01: "mosaicml/streaming shuffle_seed plus epoch same shuffle order next seed")
 """
 
 from importlib.metadata import version

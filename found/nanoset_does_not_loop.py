@@ -1,8 +1,13 @@
-"""datatrove 0.10.1: the datasets do not loop, and one file gives samples without a token beyond its end.
+"""The datasets do not loop, and one file gives samples without a token beyond its end.
 
-Clause C1.3: after n draws of a source come its n windows again. The docstrings of `DatatroveFileDataset` and `DatatroveFolderDataset`
-(https://github.com/huggingface/datatrove/blob/main/src/datatrove/utils/dataset.py) say "We loop on the dataset if asking for an index
-larger than the dataset size". Not found upstream.
+An index beyond the size gives an empty sample from DatatroveFileDataset, and an IndexError from DatatroveFolderDataset. Taking the index
+modulo the size avoids it.
+
+Clause: C1.3
+Promised: "We loop on the dataset if asking for an index larger than the dataset size"
+(https://github.com/huggingface/datatrove/blob/main/src/datatrove/utils/dataset.py)
+Upstream: not found (searched 2026-12-01: "datatrove DatatroveFileDataset index larger than dataset size loop empty input_ids IndexError
+DatatroveFolderDataset")
 """
 
 import tempfile

@@ -1,8 +1,13 @@
-"""ai2-olmo-core 3.0.0: a state that is saved while a step is trained counts that step as trained.
+"""A state that is saved while a step is trained counts that step as trained.
 
-Clause C4.2: what was served and not committed does not change the state. `state_dict` is "for checkpointing"
-(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html), and counts a batch before it is yielded; the trainer keeps to saving
-after the step. Not found upstream.
+A batch is counted before it is yielded, while the docstring of the loader has it processed in the body of the loop. Saving after the step
+alone, as the trainer does, avoids it.
+
+Clause: C4.2
+Promised: "The total number of batches processed so far in the current epoch."
+(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html)
+Upstream: not found (searched 2026-12-01: "allenai/OLMo-core data loader batches_processed counted before yield checkpoint state_dict skips
+batch")
 """
 
 import tempfile

@@ -1,8 +1,12 @@
-"""ai2-olmo-core 3.0.0: what of an epoch makes no whole batch is left out of it, so the order of samples depends on the batch size.
+"""What of an epoch makes no whole batch is left out of it, so the order of samples depends on the batch size.
 
-Clauses C1.3 and C3.2: every n draws of a source show each of its n windows once, in an order that is no matter of batch sizes.
-`total_size`, "The total number of instances that the dataset will produce over the course of an epoch", is cut to whole batches
-(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html). Not found upstream.
+The order of an epoch is cut to whole batches, and the next epoch begins with another order. A number of instances that the batch divides
+avoids it.
+
+Clause: C1.3, C3.2
+Promised: nothing; `total_size` is "The total number of instances that the dataset will produce over the course of an epoch", whatever it is
+Upstream: not found (searched 2026-12-01: "allenai/OLMo-core data order depends on batch size, remainder of epoch dropped, seed + epoch
+global indices shuffle")
 """
 
 import tempfile

@@ -1,8 +1,12 @@
-"""ai2-olmo-core 3.0.0: a mixture serves sequences of a source again before it has served all of them.
+"""A mixture serves sequences of a source again before it has served all of them.
 
-Clause C1.3: every n draws of a source show each of its n windows once. A `SourceMixtureConfig` with `max_repetition_ratio` above 1 "can be
-used to upsample the source data" (https://olmo-core.readthedocs.io/en/latest/guides/data_mixing.html); the repetitions become sequences of
-one epoch, which is shuffled as a whole. Not found upstream.
+With a `max_repetition_ratio` above 1 the repetitions become sequences of one epoch, which is shuffled as a whole. A ratio of 1, and more
+epochs in the place of repetitions, avoids it.
+
+Clause: C1.3
+Promised: nothing; the docstring says that the ratio "can be used to upsample the source data", not in what order repetitions come
+Upstream: not found (searched 2026-12-01: "allenai/OLMo-core source mixture max_repetition_ratio upsample repeated instances before all seen
+shuffle")
 """
 
 import gzip

@@ -1,8 +1,12 @@
-"""ai2-olmo-core 3.0.0: a state that goes on with another batch size serves samples again.
+"""A state that goes on with another batch size serves samples again.
 
-Clause C4.3: a state resumes on any batch size with the same sequence of samples. `NumpyFSLDataLoader.load_state_dict` goes on "based on
-batch size" ("Account for change in batch size / sequence length", https://github.com/allenai/OLMo-core, src/olmo_core/data/data_loader.py)
-at the last whole batch of the new size, while the `global_batch_size` setter refuses such a change. Not found upstream.
+`NumpyFSLDataLoader.load_state_dict` goes on at the last whole batch of the new size. Loading the state with the old size, and setting
+`global_batch_size` afterwards, avoids it: the setter refuses a change that would repeat or lose data.
+
+Clause: C4.3
+Promised: nothing; that a change of the batch size is accounted for is said in a comment of the source alone
+Upstream: not found (searched 2026-12-01: "allenai/OLMo-core NumpyFSLDataLoader resume with different global batch size duplicates
+instances")
 """
 
 import tempfile

@@ -1,8 +1,11 @@
-"""ai2-olmo-core 3.0.0: a state goes on with other data, where name and size are the same.
+"""A state goes on with other data, where name and size are the same.
 
-Clause C3.6: a corpus whose content is another is refused. `NumpyDatasetBase.fingerprint` is "Used to compare the contents of a dataset"
-(https://olmo-core.readthedocs.io/en/latest/data/numpy_dataset.html), and a state with another one raises an error; it is made of names of
-files and their sizes. Not found upstream.
+A state with another fingerprint raises an error, but a fingerprint is made of names of files and their sizes, not of what is in them. A
+name of its own for each version of a file avoids it.
+
+Clause: C3.6, C4.7
+Promised: "Used to compare the contents of a dataset." (https://olmo-core.readthedocs.io/en/latest/data/numpy_dataset.html)
+Upstream: not found (searched 2026-12-01: "allenai/OLMo-core dataset fingerprint file content changed same size not detected")
 """
 
 import tempfile

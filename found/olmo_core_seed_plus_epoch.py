@@ -1,8 +1,12 @@
-"""ai2-olmo-core 3.0.0: the second epoch of one seed comes in the order of the first epoch of the next seed.
+"""The second epoch of one seed comes in the order of the first epoch of the next seed.
 
-Clause C3.4: two epochs and two seeds permute by different keys. Data loaders are "distributed, deterministic, stateful" and "seed" is "The
-seed to use for shuffling / sampling data" (https://olmo-core.readthedocs.io/en/latest/data/data_loader.html); `_build_global_indices` adds
-seed and epoch. Not found upstream.
+`_build_global_indices` adds seed and epoch. Runs with neighbouring seeds share all orders but one. Seeds that lie further apart than a run
+has epochs avoid it.
+
+Clause: C3.4
+Promised: nothing; `seed` is "The seed to use for shuffling / sampling data", and of orders of two seeds no docstring speaks
+Upstream: not found (searched 2026-12-01: "allenai/OLMo-core data order depends on batch size, remainder of epoch dropped, seed + epoch
+global indices shuffle")
 """
 
 import tempfile

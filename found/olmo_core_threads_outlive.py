@@ -1,8 +1,12 @@
-"""ai2-olmo-core 3.0.0: threads of an iterator that was not exhausted run for ever.
+"""Threads of an iterator that was not exhausted run for ever.
 
-Clause C5.3: threads of a loader end when it is closed. A run that ends inside an epoch leaves the iterator of a `NumpyFSLDataLoader`
-(https://olmo-core.readthedocs.io/en/latest/data/data_loader.html) as it is, and has nothing to close; `threaded_generator` puts into
-a full queue that nobody reads, in a thread that holds its dataset. Not found upstream.
+A run that ends inside an epoch leaves the iterator of a `NumpyFSLDataLoader` as it is, and has nothing to close; `threaded_generator` puts
+into a full queue that nobody reads, in a thread that holds its dataset. Reading every epoch to its end, or a process for each run, avoids
+it. https://github.com/allenai/OLMo-core/pull/721, which is open, mends it.
+
+Clause: C5.3
+Promised: nothing; no docstring of the data loaders says when their threads end
+Upstream: https://github.com/allenai/OLMo-core/issues/703
 """
 
 import gc

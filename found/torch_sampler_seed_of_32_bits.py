@@ -1,9 +1,11 @@
-"""Of the seed of a DistributedSampler the low 32 bits alone decide the order (torch 2.13.0).
+"""Of the seed of a DistributedSampler the low 32 bits alone decide the order.
 
-Clause: C3.4, keys never meet. Promised: `torch.Generator.manual_seed` takes seeds up to 0xffff_ffff_ffff_ffff
-(https://docs.pytorch.org/docs/2.13/generated/torch.Generator.html); the generator of the CPU keeps 32 bits of them and says nothing. Seeds
-that are hashes of 64 bits meet after some 77,000 of them. Upstream: https://github.com/pytorch/pytorch/issues/87509, closed, has the
-documentation "say that any 32-bit integer is a valid seed"; the page still says 64.
+The seed goes to a generator of the CPU, which keeps 32 bits of it and says nothing. Seeds that are hashes of 64 bits meet after some
+77,000 of them. Seeds below 2 ** 32 avoid it.
+
+Clause: C3.4
+Promised: nothing; Generator.manual_seed takes 64 bits and adds that "Any 32-bit integer is a valid seed", not that it ignores the others
+Upstream: not found (searched 2026-12-01: "pytorch torch.Generator manual_seed 64 bit seed only low 32 bits used CPU mt19937")
 """
 
 import sys

@@ -1,8 +1,12 @@
-"""DistributedSampler adds its epoch to its seed: the second epoch of one seed is the first epoch of the next (torch 2.13.0).
+"""The second epoch of one seed of a DistributedSampler is the first epoch of the next.
 
-Clause: C3.4, keys never meet. Promised: `seed` is the "random seed used to shuffle the sampler", and `set_epoch` has "a different random
-ordering for each epoch" (https://docs.pytorch.org/docs/2.13/data.html). Two runs that are to differ by their seed alone share all epochs
-but one. Upstream: not found as a report.
+The sampler adds its epoch to its seed. Two runs that are to differ by their seed alone share all epochs but one. Seeds that lie further
+apart than a run has epochs avoid it.
+
+Clause: C3.4
+Promised: nothing; `seed` is the "random seed used to shuffle the sampler", and of orders of two seeds the page does not speak
+Upstream: not found (searched 2026-12-01: "pytorch DistributedSampler g.manual_seed(self.seed + self.epoch) different seeds share orders
+across epochs")
 """
 
 import sys

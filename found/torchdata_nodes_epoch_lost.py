@@ -1,9 +1,13 @@
-"""A SamplerWrapper over torchdata's StatefulDistributedSampler resumes in the order of epoch 0, whatever the epoch (torchdata 0.11.0).
+"""A SamplerWrapper over torchdata's StatefulDistributedSampler resumes in the order of epoch 0, whatever the epoch.
 
-Clause: C4.1, first sample not consumed. Promised: SamplerWrapper "includes a hook to call set_epoch on the sampler", and its state holds
-the epoch (https://pytorch.org/data/0.11/torchdata.nodes.html). To a sampler with a state of its own it is not handed on: the rest of the
-epoch repeats samples and leaves others out. Upstream: https://github.com/meta-pytorch/data/issues/1513, mended after 0.11.0 by
-https://github.com/meta-pytorch/data/pull/1515 and https://github.com/meta-pytorch/data/pull/1516.
+The wrapper's state holds the epoch, but to a sampler with a state of its own it is not handed on: the rest of the epoch repeats samples
+and leaves others out. After 0.11.0 it was mended by https://github.com/meta-pytorch/data/pull/1515 and
+https://github.com/meta-pytorch/data/pull/1516.
+
+Clause: C4.1
+Promised: "This is nearly identical to IterableWrapper except it includes a hook to call set_epoch on the sampler, if it supports it."
+(https://pytorch.org/data/0.11/torchdata.nodes.html)
+Upstream: https://github.com/meta-pytorch/data/issues/1513
 """
 
 import sys

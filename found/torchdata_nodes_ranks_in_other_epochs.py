@@ -1,10 +1,14 @@
-"""In a mixture of torchdata.nodes two ranks train on the same sample in one step, before its source was passed through (torchdata 0.11.0).
+"""In a mixture of torchdata.nodes two ranks train on the same sample in one step, before its source was passed through.
 
-Clauses: C2.1, disjoint ranks, and C1.3, epochs are whole. Promised: a DistributedSampler loads "a subset of the original dataset that is
-exclusive to" its rank (https://docs.pytorch.org/docs/2.13/data.html), MultiNodeWeightedSampler takes `rank` and `world_size`, and
-CYCLE_FOREVER reinitializes "each exhausted source" (https://pytorch.org/data/0.11/torchdata.nodes.html). Every rank draws its sources by a
-seed of its own, so one passes through its share while others have not, and goes on in the next epoch's order, where the shares are others.
-Upstream: not found.
+MultiNodeWeightedSampler draws the sources of every rank by a seed of its own, so with CYCLE_FOREVER one rank passes through its share while
+others have not, and goes on in the next epoch's order, where the shares of a DistributedSampler are others. Rank 0 of 1, with one seed, in
+the place of `rank` and `world_size` has all ranks draw alike, and avoids it.
+
+Clause: C1.3, C2.1
+Promised: "each process can pass a DistributedSampler instance as a DataLoader sampler, and load a subset of the original dataset that is
+exclusive to it." (https://docs.pytorch.org/docs/2.13/data.html)
+Upstream: not found (searched 2026-12-01: "torchdata.nodes MultiNodeWeightedSampler ranks duplicate samples different epochs
+DistributedSampler CYCLE_FOREVER")
 """
 
 import sys

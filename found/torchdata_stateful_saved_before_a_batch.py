@@ -1,9 +1,14 @@
-"""A StatefulDataLoader that is saved after a resume and before its first batch starts the epoch anew (torchdata 0.11.0).
+"""A StatefulDataLoader that is saved after a resume and before its first batch starts the epoch anew.
 
-Clause: C4.4, again and again. Promised: `state_dict` and `load_state_dict` "for handling mid-epoch checkpointing"
-(https://pytorch.org/data/0.11/torchdata.stateful_dataloader.html). With torchdata's StatefulDistributedSampler and `num_workers=0` a state
-that was loaded and saved again, as by a job that is stopped while it starts, names position 0: `yielded` is set by the first sample only.
-Upstream: not found as a report. https://github.com/meta-pytorch/data/pull/1515 saves NEXT_YIELDED, which no `load_state_dict` reads.
+With torchdata's StatefulDistributedSampler and `num_workers=0` a state that was loaded and saved again, as by a job that is stopped while
+it starts, names position 0: `yielded` is set by the first sample only. Saving the state that was loaded, until the first batch has come,
+avoids it. https://github.com/meta-pytorch/data/pull/1515 saves NEXT_YIELDED, which no `load_state_dict` reads.
+
+Clause: C4.4
+Promised: "that implements state_dict and load_state_dict methods, enabling mid-epoch checkpointing."
+(https://pytorch.org/data/0.11/torchdata.stateful_dataloader.html)
+Upstream: not found (searched 2026-12-01: "torchdata SamplerWrapper StatefulDistributedSampler set_epoch lost on resume; StatefulDataLoader
+state saved before first batch after load_state_dict")
 """
 
 import sys

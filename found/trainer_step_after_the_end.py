@@ -1,11 +1,13 @@
 """A Trainer that is resumed from the last checkpoint of a finished run trains one step more.
 
 It compares its steps with `max_steps` after a step alone, so a run that ended inside an epoch goes on with the next step of that epoch, and
-saves a checkpoint of it. A job that is started again by its scheduler trains one step more each time.
+saves a checkpoint of it. A job that is started again by its scheduler trains one step more each time. Comparing the `global_step` of the
+checkpoint with `max_steps`, before `train` is called, avoids it.
 
-Clause: C4.5.
-Promised: `max_steps` is "the total number of training steps to perform" (TrainingArguments, transformers 5.24.0).
-Upstream: not found.
+Clause: C4.5
+Promised: "If set to a positive number, the total number of training steps to perform."
+(https://huggingface.co/docs/transformers/v5.24.0/main_classes/trainer)
+Upstream: not found (searched 2026-12-01: "transformers Trainer resume_from_checkpoint finished run trains one extra step beyond max_steps")
 """
 
 import tempfile

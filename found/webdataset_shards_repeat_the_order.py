@@ -1,8 +1,10 @@
-"""webdataset 1.0.2: `shardshuffle` without a seed gives every pass the same order of shards.
+"""`shardshuffle` without a seed gives every pass the same order of shards.
 
-Clause C3.4: two epochs permute by different keys. `WebDataset(shardshuffle=...)`, "The number of shards to shuffle", is what the README
-and its docstring shuffle shards with (https://github.com/webdataset/webdataset). The constructor draws one seed, and each pass begins with
-it. Known upstream: https://github.com/webdataset/webdataset/pull/502.
+The constructor of WebDataset draws one seed, and each pass begins with it. `detshuffle=True` counts the passes, in one process.
+
+Clause: C3.4
+Promised: nothing; the docstring of `shardshuffle` is "The number of shards to shuffle, or None", of two passes none speaks
+Upstream: https://github.com/webdataset/webdataset/pull/502
 """
 
 import tempfile

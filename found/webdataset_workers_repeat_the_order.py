@@ -1,8 +1,12 @@
-"""webdataset 1.0.2: with worker processes, every pass of `with_epoch` comes in the same order.
+"""With worker processes, every pass of `with_epoch` comes in the same order.
 
-Clause C3.4: two epochs permute by different keys. `detshuffle` counts its passes ("based on a seed and epoch", docstring in
-https://github.com/webdataset/webdataset/blob/main/src/webdataset/filters.py) in the worker, and each pass of a `WebLoader` has new workers.
-Known upstream: https://github.com/webdataset/webdataset/issues/172.
+`detshuffle` counts its passes in the worker, and each pass of a `WebLoader` has new workers. Workers that persist
+(`persistent_workers=True`) keep the count, as is said in https://github.com/webdataset/webdataset/pull/299.
+
+Clause: C3.4
+Promised: "This class provides a reproducible shuffling mechanism based on a seed and epoch."
+(https://github.com/webdataset/webdataset/blob/main/src/webdataset/filters.py)
+Upstream: https://github.com/webdataset/webdataset/issues/172
 """
 
 import tempfile

@@ -76,14 +76,3 @@ def test_it_is_judged_in_an_environment_of_its_own(name, monkeypatch, tmp_path):
     holding = verdicts.get("holds", verdicts.get("still holds", "")).split()
     assert {"D0.2", "D0.4"} <= {*holding}, done.out
     assert {*verdicts.get("broken", "").split()} <= KNOWN.get(name, set()), done.out
-
-
-@pytest.mark.checkout
-def test_each_reproduction_names_its_peer_its_clause_and_whether_it_is_known(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "found"))
-    import run
-
-    found = run.reproductions()
-    assert len(found) > 25
-    page = (ROOT / "docs" / "found.md").read_text(encoding="utf-8")
-    assert [each.path.name for each in found if f"../found/{each.path.name}" not in page] == []
