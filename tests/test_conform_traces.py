@@ -96,7 +96,7 @@ def test_steps_that_a_restart_lost_are_held_to_those_that_it_served_in_their_pla
 def test_a_mixture_without_a_prefix_shows_overlap_and_repeats(played):
     """Whatever the order of sources: within its first epoch a source shows no sample twice."""
     case = mixture({"a": 60, "b": 60}, {"a": "0.5", "b": "0.5"}, 32, leg=Leg(2, 2))
-    promises = frozenset({"mixture", "whole_steps"})
+    promises = frozenset({"mixture", "mixed_epochs", "whole_steps"})
     found = findings(played(case, promises=promises))
     assert {found[check].verdict for check in ("C2.1/one-rank-each", "C2.5/no-padding")} == {"holds"}
     found = findings(played(case, BROKEN + "c2:EveryRankReadsTheSame", promises=promises))
