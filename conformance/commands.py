@@ -71,12 +71,9 @@ def conform(
     from .opening import opened
     from .reading import read_case
     from .running import Outputs, judged
-    from .suite import collected
+    from .suite import collected, selected
 
-    chosen = [check] if check else select or []
-    if unknown := [name for name in chosen if not collected([name])]:
-        raise UsageError(f"expected clauses, chapters or checks, found {', '.join(unknown)}; --list shows them")
-    checks = collected(chosen)
+    checks = selected([check] if check else select or [])
     if list_checks:
         console.print_checks(checks)
     elif matrix:
