@@ -91,10 +91,9 @@ def judged(
 
 def report(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None:
     """Print an outcome, then write it; raises what stopped the run, or OutputError for what could not be written."""
-    if case:
-        cases = {finding.check: case for finding in outcome.broken}
-    else:
-        cases = case_files(outputs.cases, outcome) if outputs.cases else {}
+    cases = {finding.check: case for finding in outcome.broken} if case else {}
+    if outputs.cases and not case:
+        cases = case_files(outputs.cases, outcome)
     outcome = replace(outcome, cases=cases)
     failed: Exception | None = None
     try:

@@ -1,4 +1,4 @@
-"""The command `fivepoint peers judge`: its files, its exit code, what it says of a peer that cannot be judged, and how a proof is shown again."""
+"""The command `fivepoint peers judge`: its files and exit code, peers that cannot be judged, and proofs that are shown again."""
 
 import json
 import os
