@@ -107,11 +107,12 @@ def report(
     from .report.terminal import print_comparison
 
     comparison = read(files)
-    print_comparison(comparison)
     if json_file:
         comparison.write(json_file)
     if html:
         write_page(comparison, html, title)
+    # Last: where the reader has left, rich ends the program.
+    print_comparison(comparison)
 
 
 def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:

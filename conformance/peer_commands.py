@@ -65,7 +65,7 @@ def judge(
         opened([name]).door.close()
     for peer in asked:
         peer.python()
-    loaders, place = [*own, *(peer.name for peer in asked)], Place(into)
+    loaders, place = list(dict.fromkeys([*own, *(peer.name for peer in asked)])), Place(into)
     place.expect_writable(loaders)
 
     turns = in_turn(loaders, checks, mode, seed, budget or BUDGETS[mode], place, console.say)

@@ -92,15 +92,11 @@ def in_turn(
 def finish(turns: Turns, place: Place) -> None:
     """Write the reports side by side, then print them; raises what stopped the run, or OutputError for what could not be written."""
     failed: Exception | None = None
-    writers = (
-        lambda: turns.comparison.write(place.folder / "report.json"),
-        lambda: write_page(turns.comparison, place.folder / "index.html", "Loaders and the contract"),
-    )
-    for write in writers:
-        try:
-            write()
-        except OutputError as reason:
-            failed = failed or reason
+    try:
+        turns.comparison.write(place.folder / "report.json")
+        write_page(turns.comparison, place.folder / "index.html", "Loaders and the contract")
+    except OutputError as reason:
+        failed = reason
     try:
         # Where the reader has left, rich ends the program: what was found decides the exit code, not who read it.
         with suppress(SystemExit):

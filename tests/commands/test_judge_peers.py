@@ -84,6 +84,12 @@ def test_a_peer_that_cannot_be_imported_is_noted_and_the_others_are_judged():
     assert "No module named &#39;grain&#39;" in page
 
 
+def test_a_loader_that_is_named_twice_is_judged_once():
+    code, _, _ = judge("grain", "--select", "C2.1", "--beside", HONEST, "--beside", HONEST)
+    assert code == UsageError.exit_code
+    assert [each["loader"] for each in json.loads(Path("peers-report/report.json").read_text())["reports"]] == [HONEST, "grain"]
+
+
 def test_what_was_found_is_written_before_it_is_shown(monkeypatch):
     def nobody_reads(comparison):
         raise SystemExit(1)

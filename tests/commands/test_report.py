@@ -76,6 +76,15 @@ def test_the_file_of_all_is_a_report_again(reports, tmp_path):
     assert report(tmp_path / "all.json") == report(*reports)
 
 
+def test_files_are_written_before_the_table_is_shown(reports, tmp_path, monkeypatch):
+    def nobody_reads(comparison):
+        raise SystemExit(1)
+
+    monkeypatch.setattr("fivepoint.conformance.report.terminal.print_comparison", nobody_reads)
+    report(*reports, "--json", tmp_path / "all.json", "--html", tmp_path / "page.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.json", "page.html"]
+
+
 def test_a_later_report_on_a_loader_takes_the_place_of_an_earlier(reports):
     assert report(*reports, reports[0]) == report(*reports)
 
