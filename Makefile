@@ -56,13 +56,16 @@ bench: .venv/native ## the native loader beside numpy, torch and the machine, as
 bench-gate: .venv/native ## compare the ratios with benchmarks/baseline.json, and fail where one fell by more than noise ## make bench-gate
 	.venv/bin/python benchmarks/gate.py $(ARGS)
 
-peers: .venv/native ## make the environments of other projects' loaders, or of one: each is a name for `make conform LOADER=` ## make peers PEER=grain
+peers: .venv/native ## make the environments of other projects' loaders, 9 GB, or of one: each is a name for `make conform LOADER=` ## make peers PEER=grain
 	.venv/bin/fivepoint peers build $(PEER)
 
 conform-peers: peers ## hold them to the contract beside the fast path: a table, peers-report/report.json and index.html ## make conform-peers PEER=grain MODE=full
 	.venv/bin/fivepoint peers judge $(PEER) --$(MODE) $(ARGS)
 
-found: peers ## show each fault that was found in a released loader, by a script that uses it alone, and write docs/found.md ## make found FOUND=grain
+found: .venv/native ## show each fault that was found in a released loader, by a script that uses it alone, and write docs/found.md ## make found FOUND=grain
+	@peers="$$(PYTHONPATH=found .venv/bin/python -P -c "import run, sys; \
+	    print(*sorted({each.peer.name for each in run.reproductions() if each.path.name.startswith(sys.argv[1])}))" "$(FOUND)")" \
+	    && { [ -z "$$peers" ] || .venv/bin/fivepoint peers build $$peers; }
 	.venv/bin/python -P found/run.py $(FOUND)
 
 bench-peers: peers ## how fast they supply a rank beside the fast path, warm, cold, slowly read and resumed: a table, peers.json and peers.png ## make bench-peers PEER=grain ARGS="--folder /mnt/nvme"

@@ -71,12 +71,9 @@ def conform(
     from .opening import opened
     from .reading import read_case
     from .running import Outputs, judged
-    from .suite import collected
+    from .suite import collected, selected
 
-    chosen = [check] if check else select or []
-    if unknown := [name for name in chosen if not collected([name])]:
-        raise UsageError(f"expected clauses, chapters or checks, found {', '.join(unknown)}; --list shows them")
-    checks = collected(chosen)
+    checks = selected([check] if check else select or [])
     if list_checks:
         console.print_checks(checks)
     elif matrix:
@@ -110,11 +107,12 @@ def report(
     from .report.terminal import print_comparison
 
     comparison = read(files)
-    print_comparison(comparison)
     if json_file:
         comparison.write(json_file)
     if html:
         write_page(comparison, html, title)
+    # Last: where the reader has left, rich ends the program.
+    print_comparison(comparison)
 
 
 def _judge_traces(files: list[Path], checks: list[Check]) -> Outcome:

@@ -2,16 +2,21 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
+
+from ..errors import printable
 
 if TYPE_CHECKING:
     from .registry import Check
+
+Item = TypeVar("Item")
 
 PAGE = 160
 """Characters of a line where no terminal says how many it has."""
@@ -32,6 +37,25 @@ def sized(console: Console) -> Console:
     """Return a console for tables: where nobody looks, rows are folded to what a page holds, or to COLUMNS where they are more."""
     asked = os.environ.get("COLUMNS", "")
     return console if console.is_terminal else Console(width=max(PAGE, int(asked) if asked.isdecimal() else 0))
+
+
+def parts(items: Iterable[Item], width: Callable[[Item], int], room: int) -> list[list[Item]]:
+    """Return the items in order, in parts that each fit into `room` characters; what is wider by itself is a part of its own."""
+    found: list[list[Item]] = []
+    left = 0
+    for item in items:
+        if not found or left < width(item):
+            found.append([])
+            left = room
+        found[-1].append(item)
+        left -= width(item)
+    return found
+
+
+def say(line: str) -> None:
+    """Print a line in mid-run, to whom it may concern: where nobody reads, or the disk is full, the work goes on."""
+    with suppress(SystemExit, OSError):
+        Console().print(Text(printable(line)), soft_wrap=True)
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """The commands `fivepoint peers ...`: loaders of other projects, each in an environment of its own."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .peers import FOLDER, chosen
+from ..errors import UsageError
+from .peers import FOLDER, chosen, missing
 from .peers import build as build_environment
 
 peers = typer.Typer(no_args_is_help=True, help="Loaders of other projects, each in an environment of its own.")
@@ -18,9 +18,16 @@ BUDGETS = {"quick": 120.0, "full": 1200.0}
 
 @peers.command()
 def build(names: Names = None) -> None:
-    """Make the environments of peers in .peers, some hundred megabytes each; what is there is left. Then: fivepoint conform PEER."""
-    for peer in chosen(names or []):
-        typer.echo(f"{peer.name}: {'made' if build_environment(peer) else 'is there'}, in {FOLDER / peer.environment}")
+    """Make the environments of peers in .peers; what is there is left. Then: fivepoint conform PEER.
+
+    An environment takes minutes and 1 to 1.6 GB, that of grain 0.2 GB, all of them 9 GB: more where pip's own torch is the one for CUDA.
+    """
+    asked = chosen(names or [])
+    for peer in missing(asked):
+        typer.echo(f"making {FOLDER / peer.environment}, which takes minutes and about {peer.megabytes / 1e3:.1f} GB")
+        build_environment(peer)
+    for peer in asked:
+        typer.echo(f"{peer.name}: in {FOLDER / peer.environment}")
 
 
 @peers.command()
@@ -28,6 +35,9 @@ def judge(
     names: Names = None,
     full: Annotated[bool, typer.Option("--full/--quick", help="Every case, or the small ones.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random cases.")] = 0,
+    select: Annotated[
+        list[str] | None, typer.Option(metavar="CLAUSE", help="A clause (C2.1), a chapter (C2) or a check; may be repeated.")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=1, help="Time for each loader: 120 in the quick mode, 1200 in the full one.")
     ] = None,
@@ -35,43 +45,35 @@ def judge(
         list[str] | None, typer.Option(metavar="LOADER", help="A loader to judge beside them, fastpath where none is named; repeatable.")
     ] = None,
     into: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Where reports go: one a loader, and report.json and index.html of all.")
+        Path,
+        typer.Option(metavar="FOLDER", help="Where reports go: one a loader, report.json and index.html of all, and the cases that fail."),
     ] = Path("peers-report"),
 ) -> None:
-    """Judge peers one after the other, and put their reports side by side. Exit code 1: a loader beside them is broken."""
+    """Judge peers one after the other, and put their reports side by side.
+
+    Exit code 1: a loader beside them is broken; others: what was asked could not be done, or not for every loader.
+    """
+    from . import console
     from .opening import opened
-    from .report.comparison import read
-    from .report.machine import write_json
-    from .report.page import write_page
-    from .report.terminal import print_comparison
-    from .running import Outputs, judged
-    from .suite import collected
+    from .suite import selected
+    from .turns import Place, finish, in_turn
 
     own, mode, asked = beside or ["fastpath"], "full" if full else "quick", chosen(names or [])
-    loaders = [*own, *(peer.name for peer in asked)]
+    checks = selected(select or [])
     # Whatever is missing is said before work is done; to import all libraries for that would take minutes.
     for name in own:
         opened([name]).door.close()
     for peer in asked:
         peer.python()
-    files = [into / f"{name}.json" for name in loaders]
-    into.mkdir(parents=True, exist_ok=True)
-    broken = False
-    for name, file in zip(loaders, files, strict=True):
-        Outputs(file).expect_writable()
-        outcome = judged(opened([name]), collected(), mode, seed, budget=budget or BUDGETS[mode])
-        if outcome.stopped:
-            raise outcome.stopped
-        write_json(outcome, file)
-        broken |= name in own and bool(outcome.broken)
-        counts = Counter(verdict for _, verdict, _ in outcome.rows())
-        seconds = sum(finding.seconds for finding in outcome.findings)
-        typer.echo(f"{name}: {', '.join(f'{count} {verdict}' for verdict, count in counts.items())}, in {seconds:.0f} s")
-    comparison = read(files)
-    print_comparison(comparison)
-    comparison.write(into / "report.json")
-    write_page(comparison, into / "index.html", "Loaders and the contract")
-    raise typer.Exit(1 if broken else 0)
+    loaders, place = list(dict.fromkeys([*own, *(peer.name for peer in asked)])), Place(into)
+    place.expect_writable(loaders)
+
+    turns = in_turn(loaders, checks, mode, seed, budget or BUDGETS[mode], place, console.say)
+    finish(turns, place)
+    if turns.broken(own):
+        raise typer.Exit(1)
+    if turns.missing:
+        raise UsageError(f"expected to judge {len(loaders)} loaders, {len(turns.missing)} could not be judged: {'; '.join(turns.missing)}")
 
 
 @peers.command()

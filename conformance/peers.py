@@ -1,13 +1,15 @@
 """The loaders of other projects (peers.toml): which driver speaks for each, and the environment of its own that it runs in."""
 
+import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import OutputError, UsageError
+from ..reference.files import write_whole, written
 
 FOLDER = Path(".peers")
 """Where environments are, unless the command line says otherwise."""
@@ -15,12 +17,16 @@ FOLDER = Path(".peers")
 
 @dataclass(frozen=True)
 class Peer:
-    """A loader that the suite can judge: its driver, and the environment in which it runs, with the packages that are installed there."""
+    """A loader that the suite can judge: its driver, and the environment in which it runs, with the packages that are installed there.
+
+    `megabytes` is about what the environment takes, with the build of torch for CPUs.
+    """
 
     name: str
     driver: str
     environment: str
     packages: tuple[str, ...]
+    megabytes: int
     no_deps: tuple[str, ...] = ()
     limit: float = 60.0
     processes: bool = False
@@ -50,7 +56,8 @@ def peers() -> dict[str, Peer]:
     for name, entry in table["peers"].items():
         driver = f"fivepoint.conformance.drivers.{entry.pop('driver')}"
         environment = environments[entry["environment"]]
-        found[name] = Peer(name, driver, packages=tuple(environment["packages"]), no_deps=tuple(environment.get("no_deps", ())), **entry)
+        packages, no_deps = tuple(environment["packages"]), tuple(environment.get("no_deps", ()))
+        found[name] = Peer(name, driver, packages=packages, megabytes=environment["megabytes"], no_deps=no_deps, **entry)
     return found
 
 
@@ -62,11 +69,24 @@ def chosen(names: Sequence[str]) -> list[Peer]:
     return [peer for name, peer in known.items() if not names or name in names]
 
 
-def build(peer: Peer, folder: Path = FOLDER) -> bool:
-    """Make the environment of a peer, and return whether there was something to do; raises UsageError where it cannot be made."""
+def missing(asked: Iterable[Peer], folder: Path = FOLDER) -> list[Peer]:
+    """Return one peer for each environment that has to be made; raises OutputError where the disk has no room for all of them."""
+    found = {peer.environment: peer for peer in asked if not _is_whole(folder / peer.environment, peer.installed)}
+    with written(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    needed = sum(peer.megabytes for peer in found.values())
+    if free < needed * 1e6:
+        raise OutputError(
+            f"expected room for about {needed / 1e3:.1f} GB in {folder} ({', '.join(found)}), found {free / 1e9:.1f} GB; "
+            "free space there, or name fewer peers"
+        )
+    return list(found.values())
+
+
+def build(peer: Peer, folder: Path = FOLDER) -> None:
+    """Make the environment of a peer; raises UsageError where it cannot be made."""
     home = folder / peer.environment
-    if _is_whole(home, peer.installed):
-        return False
     python = str(home / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     commands = [[sys.executable, "-m", "venv", "--clear", str(home)], [*pip, peer.packages[0]], [*pip, *peer.packages]]
@@ -77,13 +97,12 @@ def build(peer: Peer, folder: Path = FOLDER) -> bool:
         if ended.returncode:
             said = ended.stdout.strip().splitlines()[-1:] or ["nothing"]
             raise UsageError(f"expected to make {home} by {' '.join(command)}, which ended with {ended.returncode}, saying {said[0]}")
-    (home / "packages.txt").write_text("\n".join(peer.installed) + "\n", encoding="utf-8")
-    return True
+    write_whole(home / "packages.txt", ("\n".join(peer.installed) + "\n").encode())
 
 
 def _is_whole(home: Path, packages: Sequence[str]) -> bool:
-    """Whether all packages, and no others, were installed there; an environment that was not finished has no list."""
+    """Whether all packages, and no others, were installed there; an environment that was not finished has no list, nor has what is none."""
     try:
         return (home / "packages.txt").read_text(encoding="utf-8").splitlines() == list(packages)
-    except FileNotFoundError:
+    except (OSError, UnicodeDecodeError):
         return False

@@ -20,7 +20,7 @@ from .opening import Opened
 from .registry import Check
 from .report import Outcome
 from .report.comparison import Comparison, Judged
-from .report.files import case_folder, case_path, write_case
+from .report.files import case_files, write_case
 from .report.junit import write_junit
 from .report.machine import to_json, write_json
 from .report.page import write_page
@@ -91,11 +91,9 @@ def judged(
 
 def report(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None:
     """Print an outcome, then write it; raises what stopped the run, or OutputError for what could not be written."""
-    if case:
-        cases = {finding.check: case for finding in outcome.broken}
-    else:
-        folder = case_folder(outputs.cases, outcome.loader, outcome.seed) if outputs.cases else None
-        cases = {finding.check: case_path(folder, finding) for finding in outcome.broken if folder and finding.case}
+    cases = {finding.check: case for finding in outcome.broken} if case else {}
+    if outputs.cases and not case:
+        cases = case_files(outputs.cases, outcome)
     outcome = replace(outcome, cases=cases)
     failed: Exception | None = None
     try:

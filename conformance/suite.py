@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from ..errors import UsageError
 from . import checks
 from .asking import asked, beyond, narrowed
 from .bench import Bench, Declaration, Failed, Refused
@@ -52,6 +53,13 @@ def collected(select: Sequence[str] = ()) -> list[Check]:
         return chapters.index(chapter[:2] if number else "V"), int(number or chapter[1:])
 
     return sorted(wanted, key=place)
+
+
+def selected(select: Sequence[str]) -> list[Check]:
+    """Return what `collected` does; raises UsageError where a name is that of no check, clause or chapter."""
+    if unknown := [name for name in select if not collected([name])]:
+        raise UsageError(f"expected clauses, chapters or checks, found {', '.join(unknown)}; fivepoint conform --list shows them")
+    return collected(select)
 
 
 def run(

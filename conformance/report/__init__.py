@@ -27,6 +27,8 @@ class Outcome:
     cases: Mapping[str, Path] = field(default_factory=dict)
     stopped: BaseException | None = None
     """What ended the run before all checks were judged."""
+    folder: Path | None = None
+    """Where the loader and the cases are found, for commands that are read elsewhere."""
 
     @property
     def broken(self) -> list[Finding]:
@@ -49,7 +51,8 @@ class Outcome:
 
     def command(self, finding: Finding) -> str:
         """Return the command that gives the finding again."""
-        words = ["fivepoint conform", self.asked]
+        words = [f"cd {shlex.quote(str(self.folder))} &&"] if self.folder else []
+        words += ["fivepoint conform", self.asked]
         if finding.check in self.cases:
             words.append(f"--case {shlex.quote(str(self.cases[finding.check]))} --check {finding.check}")
         elif finding.check in self.checks:

@@ -10,7 +10,7 @@ from ...errors import UsageError
 from ...reference.files import write_whole
 from ...reference.schema import validate
 from ..contract import Clause, clauses
-from ..verdict import Finding
+from ..verdict import BROKEN, Finding
 
 FORMAT = "fivepoint-comparison"
 
@@ -25,6 +25,21 @@ class Judged:
     def loader(self) -> str:
         """Name of the loader, as the command line named it."""
         return str(self.report["loader"])
+
+    @property
+    def not_judged(self) -> str:
+        """Return why nothing was judged, "" where something was."""
+        return str(self.report.get("not_judged", ""))
+
+    @property
+    def version(self) -> str:
+        """Return the loader's version, or that it was not judged."""
+        return "not judged" if self.not_judged else str(self.report["loader_version"])
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it breaks a clause."""
+        return any(finding["verdict"] == BROKEN for finding in self.report["findings"])
 
     @property
     def seconds(self) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...reference.files import write_whole, written
 from ..verdict import Finding
+from . import Outcome
 
 
 def case_folder(folder: Path, loader: str, seed: int) -> Path:
@@ -19,6 +20,12 @@ def case_folder(folder: Path, loader: str, seed: int) -> Path:
 def case_path(folder: Path, finding: Finding) -> Path:
     """Return the file of a finding's case in a folder: the check's name."""
     return folder / f"{finding.check.replace('/', '-')}.json"
+
+
+def case_files(folder: Path, outcome: Outcome) -> dict[str, Path]:
+    """Return the files of the cases that fail, by check, in a folder for those of all loaders."""
+    own = case_folder(folder, outcome.loader, outcome.seed)
+    return {finding.check: case_path(own, finding) for finding in outcome.broken if finding.case}
 
 
 def write_case(path: Path, finding: Finding) -> None:

@@ -1,6 +1,7 @@
 """The report for machines: JSON, held to spec/schemas/conformance.schema.json."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def not_judged(loader: str, mode: str, seed: int, reason: str) -> dict[str, Any]:
+    """Return the report on a loader that could not be judged, as a JSON object."""
+    return to_json(Outcome(loader, loader, mode, seed, None, [])) | {"not_judged": reason}
+
+
 def _finding(outcome: Outcome, finding: Finding) -> dict[str, Any]:
     found = finding.to_json()
     found.pop("seconds", None)
@@ -45,4 +51,9 @@ def _finding(outcome: Outcome, finding: Finding) -> dict[str, Any]:
 
 def write_json(outcome: Outcome, path: Path) -> None:
     """Write the report, whole or not at all."""
-    write_whole(path, (json.dumps(to_json(outcome), indent=2) + "\n").encode())
+    write_whole(path, dumped(to_json(outcome)))
+
+
+def dumped(report: Mapping[str, Any]) -> bytes:
+    """Return a report as the bytes of its file."""
+    return (json.dumps(report, indent=2) + "\n").encode()

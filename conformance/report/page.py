@@ -1,5 +1,6 @@
 """The report as one HTML page that needs nothing else: loaders beside clauses, and behind each verdict its proof."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,9 @@ class Cell:
 
     @property
     def anchor(self) -> str:
-        """Where on the page the proof is."""
-        return "".join(letter if letter.isalnum() else "-" for letter in f"{self.judged.loader}-{self.clause.id}")
+        """Where on the page the proof is: the loader's name, what no link holds being escaped, and the clause, which is the row's."""
+        letters = (letter if re.fullmatch(r"[\w.:-]", letter, re.ASCII) else f"~{ord(letter):x}~" for letter in self.judged.loader)
+        return f"{''.join(letters)}-{self.clause.id}"
 
     def proofs(self) -> Iterator[tuple[Finding, list[tuple[str, str]]]]:
         """Yield what each check found, the broken ones first, as (finding, its parts as (heading, text))."""
@@ -62,7 +64,7 @@ def page(comparison: Comparison, title: str) -> str:
         for i, judged in enumerate(comparison.judged)
     ]
     return environment.get_template("page.html").render(
-        title=title, rows=rows, judged=comparison.judged, counts=counts, signs=SIGNS, suite=__version__
+        title=title, rows=rows, judged=comparison.judged, counts=counts, signs=SIGNS, plain=plain, suite=__version__
     )
 
 

@@ -4,22 +4,26 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rich.box import SIMPLE
+from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..console import sized
+from ..console import parts, sized
+from ..contract import Clause
 from ..known import expected, stale
 from ..verdict import BROKEN, HOLDS, NOT_APPLICABLE, REFUSED, Finding
 from . import Outcome
-from .comparison import Comparison
+from .comparison import Comparison, Judged
 from .proof import proof, text, title
 from .remarks import remarks
 from .words import plain
 
 SIGNS = {HOLDS: "✓", BROKEN: "✗", REFUSED: "-", NOT_APPLICABLE: "·"}
 """What stands for a verdict where there is no room for the word."""
+BESIDE = 4
+"""Characters that a column of a table takes beside its text."""
 STYLES = {HOLDS: "green", BROKEN: "bold red", REFUSED: "yellow", NOT_APPLICABLE: "dim"}
 
 
@@ -48,16 +52,40 @@ def print_outcome(outcome: Outcome) -> None:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print loaders beside clauses, a sign for each verdict."""
-    table = Table(box=SIMPLE, caption=", ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()), caption_justify="left")
-    table.add_column("clause", no_wrap=True)
+    """Print loaders beside clauses, a sign for each verdict, in tables of as many loaders each as a page holds, and who was not judged."""
+    console = Console()
+    seen = console.is_terminal
+    console = sized(console)
+    first = max((cell_len(_clause(clause)) for clause in comparison.clauses), default=0) + BESIDE
+
+    def width(judged: Judged) -> int:
+        return max(map(cell_len, _heading(judged).split("\n"))) + BESIDE
+
+    for judged in parts(comparison.judged, width, console.width - first):
+        console.print(_beside(comparison.clauses, judged))
+    console.print(Text(", ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items()), style="dim"))
     for each in comparison.judged:
-        table.add_column(Text(plain(f"{each.loader} {each.report['loader_version']}".strip())), justify="center", overflow="fold")
-    for clause in comparison.clauses:
-        verdicts = [each.verdict(clause.id) for each in comparison.judged]
-        signs = [Text(SIGNS.get(verdict, ""), style=STYLES.get(verdict, "")) for verdict in verdicts]
-        table.add_row(f"{clause.id} {clause.title}", *signs)
-    sized(Console()).print(table)
+        if each.not_judged:
+            console.print(Text(plain(f"{each.loader}: not judged, {each.not_judged}"), style="bold red"), soft_wrap=not seen)
+
+
+def _beside(clauses: Iterable[Clause], judged: Iterable[Judged]) -> Table:
+    table = Table(box=SIMPLE)
+    table.add_column("clause", no_wrap=True)
+    for each in judged:
+        table.add_column(Text(_heading(each)), justify="center", overflow="fold")
+    for clause in clauses:
+        verdicts = [each.verdict(clause.id) for each in judged]
+        table.add_row(_clause(clause), *(Text(SIGNS.get(verdict, ""), style=STYLES.get(verdict, "")) for verdict in verdicts))
+    return table
+
+
+def _heading(judged: Judged) -> str:
+    return plain(f"{judged.loader}\n{judged.version}".strip())
+
+
+def _clause(clause: Clause) -> str:
+    return f"{clause.id} {clause.title}"
 
 
 def _alike(outcome: Outcome) -> Iterable[list[Finding]]:

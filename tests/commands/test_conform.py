@@ -235,7 +235,7 @@ def test_ranks_can_be_processes_of_their_own():
         (["reference", "--process", "x"], "expected one loader, or --process COMMAND, found reference, --process x"),
         (["no-such-loader"], "expected a loader of the entry points fivepoint.loaders (fastpath, fastpath-cuda, reference"),
         (["no.such:Driver"], "no.such:Driver"),
-        (["reference", "--select", "no-such"], "found no-such; --list shows them"),
+        (["reference", "--select", "no-such"], "found no-such; fivepoint conform --list shows them"),
         (["reference", "--case", "x.json"], "expected --case FILE and --check ID together"),
         (["reference", "--case", "x.json", "--check", CHECK], "expected a case as the suite writes it at x.json"),
         (["reference", "--known", "none"], "expected a file of known failures at none"),
