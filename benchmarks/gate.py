@@ -64,7 +64,7 @@ def main() -> int:
         baseline, recorded_on = found["rows"], found["machine"]
     except (OSError, ValueError, KeyError, TypeError) as reason:
         parser.error(f"found no baseline at {options.baseline} ({reason}); record one with --record 5")
-    return int(not held(baseline, [recorded_on], lambda: measured(arguments), print))
+    return int(not held(baseline, [recorded_on], lambda: measured(arguments), print, "a baseline of this machine is recorded: --record 5"))
 
 
 if __name__ == "__main__":

@@ -26,11 +26,17 @@ class Opened:
 
 
 def opened(
-    names: Sequence[str], process: str | None = None, processes: bool = False, limit: float | None = None, python: Path | None = None
+    names: Sequence[str],
+    process: str | None = None,
+    processes: bool = False,
+    limit: float | None = None,
+    python: Path | None = None,
+    forks: bool = True,
 ) -> Opened:
     """Return the one loader that is named, or the command of one; raises UsageError.
 
-    `python` is the interpreter of the environment that the loader is installed in, where that is another one.
+    `python` is the interpreter of the environment that the loader is installed in, where that is another one. Without `forks` each rank
+    of a peer starts by itself, also where peers.toml has them forked.
     """
     if len(names) + (process is not None) != 1:
         found = ", ".join([*names, *([f"--process {process}"] if process is not None else [])]) or "none"
@@ -43,7 +49,7 @@ def opened(
     quoted = shlex.quote(loader)
     if loader in (known := peers()):
         peer = known[loader]
-        door = _door(peer.driver, limit or peer.limit, peer.processes or processes, str(peer.python()), peer.forks)
+        door = _door(peer.driver, limit or peer.limit, peer.processes or processes, str(peer.python()), peer.forks and forks)
         return Opened(door, loader, quoted + words)
     interpreter = None
     if python is not None:

@@ -1,5 +1,6 @@
 """The commands `fivepoint peers ...`: loaders of other projects, each in an environment of its own."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,8 @@ peers = typer.Typer(no_args_is_help=True, help="Loaders of other projects, each 
 Names = Annotated[list[str] | None, typer.Argument(metavar="PEER", help="All, where none is named.")]
 BUDGETS = {"quick": 120.0, "full": 1200.0}
 """Seconds for each loader."""
+MOST_MEGATOKENS = 4294
+"""Each token of the corpus has a number of its own, in four bytes."""
 
 
 @peers.command()
@@ -91,7 +94,9 @@ def bench(
     ] = None,
     rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Rounds, of which the medians count.")] = 5,
     seconds: Annotated[float, typer.Option(metavar="S", min=0.05, help="Time of one measurement of supply, at the most.")] = 2.0,
-    megatokens: Annotated[float, typer.Option(metavar="N", min=1, help="Size of the corpus; a token takes four bytes.")] = 64.0,
+    megatokens: Annotated[
+        float, typer.Option(metavar="N", min=1, max=MOST_MEGATOKENS, help="Size of the corpus; a token takes four bytes.")
+    ] = 64.0,
     demand: Annotated[
         float, typer.Option(metavar="TOKENS_PER_SECOND", min=1000, help="What a rank demands, in the measures of a stated demand.")
     ] = 250_000.0,
@@ -105,7 +110,8 @@ def bench(
 
     `fivepoint bench` measures your corpora and your plan; this measures loaders, over a corpus of its own.
     """
-    from ..reference.files import expect_writable
+    from ..errors import OutputError
+    from ..reference.files import expect_writable, written
     from .console import progress
     from .opening import opened
     from .supply.measures import Effort
@@ -114,9 +120,9 @@ def bench(
     from .supply.table import print_result
 
     own = beside or ([] if process else ["fastpath"])
-    named = [(name, opened([name]).door, True) for name in own]
+    named = [(name, opened([name], forks=False).door, True) for name in own]
     named += [(command, opened([], process=command).door, True) for command in process or []]
-    named += [] if alone else [(peer.name, opened([peer.name]).door, False) for peer in chosen(names or [])]
+    named += [] if alone else [(peer.name, opened([peer.name], forks=False).door, False) for peer in chosen(names or [])]
     for _, door, _ in named:
         # Each is measured in processes of its own.
         door.close()
@@ -128,8 +134,15 @@ def bench(
     effort = Effort(rounds, seconds, demand)
     with room(folder) as place, progress(steps(len(named), effort)) as heard:
         result = measured(named, round(megatokens * 1e6), effort, place, heard)
+    # Whoever reads the table may leave, and what took hours is written by then.
+    failed: list[OutputError] = []
+    for file, write in ((json, result.write), (plot, partial(draw, result))):
+        try:
+            if file:
+                with written(file):
+                    write(file)
+        except OutputError as reason:
+            failed.append(reason)
     print_result(result)
-    if json:
-        result.write(json)
-    if plot:
-        draw(result, plot)
+    if failed:
+        raise failed[0]

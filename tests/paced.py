@@ -139,3 +139,57 @@ class CountsDifferently(Pauses):
 
     def save(self):
         return json.dumps({"consumed": self.consumed, "squared": self.consumed**2}).encode()
+
+
+class ReadsAheadByWorkers(ReadsAhead):
+    """Reads ahead where it may have workers, and not else."""
+
+    promises = Reads.promises | {"workers"}
+
+    def build(self, corpus, workdir, settings, layout, states):
+        self.ahead_of = ReadsAhead if layout.workers else Reads
+        self.ahead_of.build(self, corpus, workdir, settings, layout, states)
+
+    def read(self):
+        return self.ahead_of.read(self)
+
+    def close(self):
+        self.ahead_of.close(self)
+
+
+class Copies(Reads):
+    """Brings the corpus into a form of its own, of twice as many bytes."""
+
+    def prepare(self, corpus, workdir, settings):
+        (shard,) = (corpus / "data").glob("*.bin")
+        (workdir / "copy").write_bytes(2 * shard.read_bytes())
+
+
+class GoesAstray(Pauses):
+    """Goes on for two steps where it was, and then somewhere else."""
+
+    def build(self, corpus, workdir, settings, layout, states):
+        super().build(corpus, workdir, settings, layout, states)
+        self.resumed, self.taken = bool(states), 0
+
+    def next(self):
+        self.taken += 1
+        return super().next()
+
+    def row(self, position):
+        return super().row(position + self.off(position))
+
+    def off(self, position):
+        return int(self.resumed and self.taken > 2)
+
+
+class ForgetsItsEpoch(GoesAstray):
+    """Goes on exactly to the end of the epoch in which it was resumed."""
+
+    def build(self, corpus, workdir, settings, layout, states):
+        super().build(corpus, workdir, settings, layout, states)
+        self.epoch = len(next(iter(self.windows.values())))
+        self.begun_in = self.consumed // self.epoch
+
+    def off(self, position):
+        return int(self.resumed and position // self.epoch != self.begun_in)

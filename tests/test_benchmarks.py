@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-from fivepoint.audit.gate import fallen
+from fivepoint.audit.gate import fallen, held
 from fivepoint.audit.supply import machine
 from fivepoint.errors import ConfigError
 
@@ -54,14 +54,25 @@ def test_the_gate_holds_for_what_is_expected_and_names_what_fell(rows, tmp_path)
     expected = {f"{row['what']} / {row['against']}": {"times": row["times"], "noise": row["times"]} for row in rows}
     baseline = tmp_path / "baseline.json"
     baseline.write_text(json.dumps({"machine": machine(), "rows": expected}))
-    held = gate("--baseline", baseline, *SMALL)
-    assert held.returncode == 0 and held.stdout == "29 rows, 0 fell by more than noise\n", held.stdout + held.stderr
+    done = gate("--baseline", baseline, *SMALL)
+    assert done.returncode == 0 and done.stdout == "29 rows, 0 fell by more than noise\n", done.stdout + done.stderr
     (fallen, *_) = expected
     expected[fallen] = {"times": 10_000.0, "noise": 1.0}
-    baseline.write_text(json.dumps({"machine": "another", "rows": expected}))
+    baseline.write_text(json.dumps({"machine": machine(), "rows": expected}))
     fell = gate("--baseline", baseline, *SMALL)
     assert fell.returncode == 1 and f"{fallen}: expected 10000.00 +- 1.00" in fell.stdout and "29 rows, 1 fell" in fell.stdout
-    assert "the baseline is of another, and this is" in fell.stdout
+
+
+def test_a_baseline_of_another_machine_fails_nothing(capsys):
+    baseline = {"a / b": {"times": 10.0, "noise": 1.0}, "c / d": {"times": 1.0, "noise": 0.5}}
+    found = {"a / b": {"times": 2.0, "spread": 0.1}, "c / d": {"times": 1.0, "spread": 0.1}}
+    asked = []
+    assert held(baseline, ["another"], lambda: asked.append(1) or found, print, "record one: --record 5")
+    said = capsys.readouterr().out.splitlines()
+    assert len(asked) == 1, "it is not measured again"
+    assert said[0] == f"the baseline is of another, and this is {machine()}: nothing fails here before record one: --record 5"
+    assert said[1:] == ["a / b: expected 10.00 +- 1.00, found 2.00 +- 0.10", "2 rows, 1 below those of another machine"]
+    assert not held(baseline, ["another", machine()], lambda: found, print, "")
 
 
 def test_noise_is_how_far_the_farthest_run_was():

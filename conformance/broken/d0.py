@@ -114,7 +114,7 @@ class LastTargetMadeUp(Honest):
 class WindowsAcrossCorpora(Honest):
     """Lays the corpora of a source end to end and cuts windows across them."""
 
-    clause, fault, also = "D0.3", 44, ("D0.1", "C1.3", "C3.3")
+    clause, fault, also = "D0.3", 44, ("D0.1", "D0.4", "D0.6", "D0.7", "C1.3", "C3.3")
     promises = Honest.promises - {"where"}
 
     def tokens(self, sample: Sample) -> Array:
@@ -176,7 +176,7 @@ class _Altered(Honest):
 class WrapsAtTwoBytes(_Altered):
     """Keeps ids in two bytes, whatever the corpus holds."""
 
-    clause, fault = "D0.4", 51
+    clause, fault, also = "D0.4", 51, ("D0.1", "D0.2", "D0.3")
 
     def altered(self, tokens: Array, dtype: str) -> Array:
         """Return the ids modulo 65,536."""

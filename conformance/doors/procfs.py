@@ -106,12 +106,18 @@ def bytes_read(processes: Iterable[int]) -> dict[str, int]:
 
 def readahead(path: Path) -> int:
     """Return the bytes that the system reads ahead in a file, as it says of its disk; 16 MiB, more than is usual, where it says nothing."""
+    said = readahead_said(path)
+    return 1 << 24 if said is None else said
+
+
+def readahead_said(path: Path) -> int | None:
+    """Return the bytes that the system says it reads ahead in a file of this disk, None where it says nothing."""
     device = path.stat().st_dev
     disk = BLOCK / f"{os.major(device)}:{os.minor(device)}"
     for queue in (disk / "queue", disk.resolve().parent / "queue"):
         with suppress(OSError, ValueError):
             return 1024 * int((queue / "read_ahead_kb").read_text())
-    return 1 << 24
+    return None
 
 
 def _field(process: int, name: str) -> int:

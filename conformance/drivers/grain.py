@@ -4,8 +4,8 @@ A source is a RandomAccessDataSource of windows. It is shuffled and then repeate
 mixing elements from different epochs", docstring of MapDataset.shuffle), with a seed set by `seed`, which that docstring prefers to
 `shuffle(seed=...)`, right after the source and of its own for every source (docstring of MapDataset.seed, example 5). A union is
 `MapDataset.concatenate`, a mixture `MapDataset.mix`, the one of the two ways to mix for sources that nothing is filtered from
-(tutorials/dataset_advanced_tutorial.html). Workers are `mp_prefetch`. Windows are read in no further threads: "if the data are already
-loaded in memory, we recommend setting this to 0" (docstring of ReadOptions).
+(tutorials/dataset_advanced_tutorial.html). Workers are `mp_prefetch`. Windows are read by as many threads, and as far ahead, as the library
+has it: none are recommended "if the data are already loaded in memory" (docstring of ReadOptions), and these lie in files.
 
 Saved is `get_state`, from which Grain promises to "produce the same output as if it was never preempted" (the first page). It is the state
 after the element that was produced last: saving inside a step is refused.
@@ -25,7 +25,7 @@ import numpy as np
 from ..driver import Array, Driver, Layout, MicroBatch, Refusal, Settings
 from .tokens import weights, windows
 
-READING = grain.ReadOptions(num_threads=0)
+READING = grain.ReadOptions()
 
 
 class Windows(grain.sources.RandomAccessDataSource):  # type: ignore[misc]  # mypy sees no types of Grain's

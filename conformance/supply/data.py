@@ -24,6 +24,8 @@ class Data:
     corpus: Path
     tokens: int
     settings: Settings
+    never_cold: str = ""
+    """Why nothing is said of cold files, "" where they can be cold."""
 
     @property
     def shard(self) -> Path:

@@ -1,4 +1,7 @@
-"""What the machine gives a reader of the same windows that does nothing else: no loader can read them sooner."""
+"""What the machine gives loops in Python that read the same windows and do nothing else.
+
+No bound: a loader in another language, or one that reads several windows at once, may be sooner.
+"""
 
 import os
 import threading
@@ -7,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..doors import procfs
 from ..doors.caches import forget, warm
 from .data import WIDTH, Data
+from .dropping import fetched
 
 THREADS = 16
-"""Threads of the cold reads."""
+"""Threads of the cold reads, and of the warm ones beside them."""
 LEAST = 4
 """Windows that are read at least, by whatever is slow."""
 
@@ -66,11 +69,11 @@ def mapped(data: Data, seconds: float) -> tuple[float, int]:
     forget([data.shard])
     tokens = np.memmap(data.shard, np.uint32, "r")
     row = np.empty(data.settings.seq_len + 1, np.int64)
-    before, count, begun = _from_disk(), 0, time.perf_counter()
+    before, count, begun = fetched(), 0, time.perf_counter()
     for first in _firsts(data):
         row[:] = tokens[first // WIDTH : first // WIDTH + len(row)]
         count += 1
-        if count >= LEAST and (time.perf_counter() - begun > seconds or _from_disk() - before > data.shard.stat().st_size // 4):
+        if count >= LEAST and (time.perf_counter() - begun > seconds or fetched() - before > data.shard.stat().st_size // 4):
             break
     return count / (time.perf_counter() - begun), count
 
@@ -80,7 +83,3 @@ def _firsts(data: Data) -> list[int]:
     order = np.random.default_rng().permutation(data.windows("L"))
     found: list[int] = (order * data.settings.seq_len * WIDTH).tolist()
     return found
-
-
-def _from_disk() -> int:
-    return procfs.bytes_read([os.getpid()])["read_bytes"]

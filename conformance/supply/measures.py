@@ -4,17 +4,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from ..doors.caches import below, forget, warm
 from ..driver import Array, Layout
 from .contestant import Contestant
 from .data import Data
+from .dropping import KEPT, resident
 from .seat import Pulled, Seat, Unmeasured
 
 LOOKED_AT = 2
 """Steps whose rows are looked at before a loader is timed."""
-WORKERS = 2
 MANY = 1 << 30
 """Steps, where the time alone ends a measurement."""
 MIB = 1 << 20
@@ -58,46 +57,51 @@ def opened(seat: Seat, run: Data, workdir: Path, layout: Layout, states: Sequenc
 
 
 def round_of(one: Contestant, data: Data, effort: Effort, first: bool) -> None:
-    """Measure a round, in one process: from a cold cache while nothing has mapped the files, then from a warm one.
+    """Measure a round, a process for each number of workers: from a cold cache while nothing has mapped the files, then from a warm one.
 
     The share of a demand is measured in the `first` round alone: a consumer with a period takes its time.
     """
-    with one.kept("start"), one.seat() as (seat, started):
-        one.add("start", started)
-        _cold(one, seat, data, effort)
-        warm(below(data.corpus, one.workdir))
-        for workers in (0, WORKERS) if "workers" in one.promises else (0,):
+    for workers in one.workers:
+        names = [f"{name} {workers}" for name in ("warm", "cold", "demand")]
+        with one.kept(*(["start"] if not workers else names)), one.seat(workers) as (seat, started):
+            if not workers:
+                one.add("start", started)
+            _cold(one, seat, data, effort, workers)
+            warm(below(data.corpus, one.workdir))
             _warm(one, seat, data, effort, workers)
-        if first:
-            with one.kept("demand"):
-                opened(seat, one.run_over(data), one.workdir, one.layout())
-                one.add("demand", *met(seat, one, data, effort))
-                seat.close()
+            if first:
+                with one.kept(f"demand {workers}"):
+                    opened(seat, one.run_over(data), one.workdir, one.layout(workers))
+                    one.add(f"demand {workers}", *met(seat, one, data, effort))
+                    seat.close()
 
 
-def _cold(one: Contestant, seat: Seat, data: Data, effort: Effort) -> None:
+def _cold(one: Contestant, seat: Seat, data: Data, effort: Effort, workers: int) -> None:
     """Measure from the opening on, over half the corpus at the most, and what the rank holds and has read by then."""
-    with one.kept("cold", "first_batch_cold", "bytes_read", "memory", "memory_of_run") as wanted:
+    with one.kept(f"cold {workers}") as wanted:
         if not wanted:
             return
         held = seat.memory()
-        forget(below(data.corpus, one.workdir))
+        files = below(data.corpus, one.workdir)
+        forget(files)
+        stayed = resident(files) > KEPT
         before, begun = seat.bytes_read(), time.perf_counter()
-        first = opened(seat, one.run_over(data), one.workdir, one.layout())
+        first = opened(seat, one.run_over(data), one.workdir, one.layout(workers))
         found: Pulled = seat.pull(data.windows("L") // 2 // one.rows, seconds=effort.seconds)
         passed = time.perf_counter() - begun
         fetched, rows = seat.bytes_read() - before, one.rows + found.rows
-        one.add("cold", rows / passed)
-        one.add("first_batch_cold", first)
-        note = f"{fetched / MIB:.0f} MiB for {rows:,} samples" if fetched else "the system counted none"
-        one.add("bytes_read", fetched / (rows * data.window_bytes), note)
-        one.add("memory", seat.memory())
-        one.add("memory_of_run", seat.memory() - held)
+        one.add(f"memory {workers}", seat.memory())
+        one.add(f"memory_of_run {workers}", seat.memory() - held)
         seat.close()
+        if data.never_cold or stayed or not fetched:
+            raise Unmeasured(data.never_cold or f"not cold: {'its pages stay in memory' if stayed else 'no disk gave a byte'}")
+        one.add(f"cold {workers}", rows / passed)
+        one.add(f"first_batch_cold {workers}", first)
+        one.add(f"bytes_read {workers}", fetched / (rows * data.window_bytes), f"{fetched / MIB:.0f} MiB for {rows:,} samples")
 
 
 def _warm(one: Contestant, seat: Seat, data: Data, effort: Effort, workers: int) -> None:
-    """Measure supply and the time to the first batch, with so many workers."""
+    """Measure supply and the time to the first batch."""
     with one.kept(f"warm {workers}") as wanted:
         if not wanted:
             return
@@ -107,18 +111,6 @@ def _warm(one: Contestant, seat: Seat, data: Data, effort: Effort, workers: int)
         one.add(f"warm {workers}", seat.pull(MANY, seconds=effort.seconds).supply)
         one.add(f"first_batch_warm {workers}", first)
         seat.close()
-
-
-def best_of_workers(one: Contestant) -> None:
-    """Take the setting with the best supply for the loader's, and say which it is."""
-    found = {workers: values for workers in (0, WORKERS) if (values := one.values.get(f"warm {workers}"))}
-    if not found:
-        with one.kept("warm", "first_batch_warm"):
-            raise Unmeasured(one.reason("warm 0", "start"))
-        return
-    best = max(found, key=lambda workers: median(found[workers]))
-    for name in ("warm", "first_batch_warm"):
-        one.values[name], one.notes[name] = one.values[f"{name} {best}"], f"{best} workers" if len(found) > 1 else ""
 
 
 def met(seat: Seat, one: Contestant, data: Data, effort: Effort) -> tuple[float, str]:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,9 +44,13 @@ class Slow:
 
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        if (said := self._process.stdout.readline().strip()) != "done":
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            said = self._process.stdout.readline().strip()
+        except OSError as reason:
+            said = f"saying {reason.strerror}"
+        if said != "done":
             raise Unmeasured(f"the slow file system ended, {said or 'saying nothing'}")
 
 
@@ -57,18 +62,23 @@ def slow(folder: Path, mountpoint: Path) -> Iterator[Slow]:
     command = [sys.executable, "-P", "-m", "fivepoint.conformance.supply.slow_files", str(folder), str(mountpoint)]
     # What is looked for where this process does: fivepoint may be there by sys.path alone.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in map(os.path.abspath, sys.path) if os.path.exists(path))}
-    process = subprocess.Popen(command, text=True, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # Nobody reads what it says to standard error while it runs: a pipe would be full one day, and it would wait.
+    errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 closed below
+    process = subprocess.Popen(command, text=True, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
     try:
         end = time.monotonic() + WITHIN
         while not os.path.ismount(mountpoint):
             if process.poll() is not None or time.monotonic() > end:
                 process.kill()
-                said = process.communicate()[1].strip().splitlines()[-1:] or ["nothing"]
+                process.communicate()
+                errors.seek(0)
+                said = errors.read().strip().splitlines()[-1:] or ["nothing"]
                 raise Unmeasured(f"no FUSE here: {said[0]}")
             time.sleep(0.02)
         yield Slow(process, mountpoint)
     finally:
         _end(process, mountpoint)
+        errors.close()
 
 
 def _end(process: "subprocess.Popen[str]", mountpoint: Path) -> None:

@@ -45,6 +45,7 @@ MEASURES = (
 LIMITS = (
     Measure("memcpy", "copy in memory", "samples/s", True),
     Measure("pread_warm", "warm pread, 1 thread", "samples/s", True),
+    Measure("pread_warm_threads", "warm pread, 16 threads", "samples/s", True),
     Measure("pread_cold", "cold pread, 16 threads", "samples/s", True),
     Measure("mmap_cold", "default mmap, cold", "samples/s", True),
 )
@@ -82,7 +83,9 @@ class Loader:
     promises: tuple[str, ...] = ()
     over_a_pipe: bool = False
     exact: bool = False
-    """Whether it went on, resumed at 1 % and at 99 %, with the batch that the run that was not stopped served next."""
+    """Whether it went on, wherever it was resumed, with the steps that the run that was not stopped served next."""
+    compared: tuple[str, ...] = ()
+    """Where it was resumed and some steps compared: "1 %", "99 %" of the run, and "an epoch's end" where the run came over one."""
     cells: dict[str, Cell] = field(default_factory=dict)
 
 
@@ -109,6 +112,7 @@ class Result:
                     "promises": list(each.promises),
                     "over_a_pipe": each.over_a_pipe,
                     "exact": each.exact,
+                    "compared": list(each.compared),
                 }
                 | {"measures": {measure.name: each.cells.get(measure.name, Cell()).to_json() for measure in MEASURES}}
                 for each in self.loaders
@@ -135,6 +139,7 @@ def read(path: Path) -> Result:
             tuple(each["promises"]),
             each["over_a_pipe"],
             each["exact"],
+            tuple(each["compared"]),
             {name: Cell(**cell) for name, cell in each["measures"].items()},
         )
         for each in value["loaders"]

@@ -19,18 +19,32 @@ LEAST = 40
 """Steps of a run of which there are a first and a last percent to speak of."""
 FEW = 3
 """Steps between the states from which others are foretold."""
+COMPARED = 8
+"""Steps that are compared after each resume."""
+BEFORE = 2
+"""Steps before the end of an epoch at which a run is saved, for what comes after it to be compared."""
+OVER = "an epoch's end"
+TIMED = {"1 %": "resume_1", "99 %": "resume_99"}
+"""Points of the run, and the measure of the time to go on from there."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a run was saved: after how many samples, what it saved, and the steps that it served next."""
+
+    consumed: int
+    states: list[Array]
+    following: list[list[MicroBatch]]
 
 
 @dataclass
 class Reached:
-    """States of one run, by the percentage at which they were saved, with the step that the run served next."""
+    """The points at which one run was saved, at 1 % and at 99 %, and a little before an epoch's end where one lies between them."""
 
     run: Data
     length: int
     """Samples that the loader served in bounded time; 1 % and 99 % are of these."""
-    states: dict[int, list[Array]] = field(default_factory=dict)
-    following: dict[int, list[MicroBatch]] = field(default_factory=dict)
-    consumed: dict[int, int] = field(default_factory=dict)
+    points: dict[str, Point] = field(default_factory=dict)
     early: list[tuple[int, list[Array]]] = field(default_factory=list)
     """(samples, states) at the beginning of the run."""
 
@@ -45,7 +59,7 @@ def reach(one: Contestant, data: Data, effort: Effort) -> Reached | None:
         if not (supply := one.values.get("warm 0")):
             raise Unmeasured("served nothing to resume")
         longest = one.run_over(data).settings.length // one.rows
-        steps = min(longest - 1, int(supply[-1] * effort.reach / one.rows))
+        steps = min(longest - COMPARED, int(supply[-1] * effort.reach / one.rows))
         if steps < LEAST:
             raise Unmeasured(f"takes {steps} steps in {effort.reach:g} s, fewer than {LEAST}")
         found = Reached(one.run_over(data), steps * one.rows)
@@ -55,16 +69,29 @@ def reach(one: Contestant, data: Data, effort: Effort) -> Reached | None:
             for _ in range(2):
                 done = _pull(seat, done, done + FEW)
                 found.early.append((done * one.rows, seat.save()))
-            for percent in (1, 99):
-                done = _pull(seat, done, max(done, steps * percent // 100))
-                found.consumed[percent] = done * one.rows
-                found.states[percent] = seat.save()
-                found.following[percent] = seat.step()
-                seat.ask("commit")
-                done += 1
+            for name, place in _places(steps, found.run.windows(one.stride), one.rows).items():
+                done = _pull(seat, done, place)
+                states = seat.save()
+                found.points[name] = Point(done * one.rows, states, [_taken(seat) for _ in range(COMPARED)])
+                done += COMPARED
             seat.close()
         return found
     return None
+
+
+def _places(steps: int, epoch: int, rows: int) -> dict[str, int]:
+    """Return after how many of `steps` steps a run is saved, in its order; `epoch` is in samples, `rows` those of a step."""
+    first = max(2 * FEW, steps // 100)
+    last = max(first + COMPARED, steps * 99 // 100)
+    passes = -(-(first + COMPARED + BEFORE) * rows // epoch)
+    over = passes * epoch // rows - BEFORE
+    return {"1 %": first} | ({OVER: over} if over + COMPARED <= last else {}) | {"99 %": last}
+
+
+def _taken(seat: Seat) -> list[MicroBatch]:
+    step = seat.step()
+    seat.ask("commit")
+    return step
 
 
 def _pull(seat: Seat, done: int, wanted: int) -> int:
@@ -79,7 +106,7 @@ def _pull(seat: Seat, done: int, wanted: int) -> int:
 
 
 def resume_round(one: Contestant, reached: Reached, first: bool) -> None:
-    """Measure the time to the first batch from the beginning and from each state; in the `first` round what comes is looked at."""
+    """Measure the time to the first batch from the beginning and from each state; in the `first` round compare what comes then."""
     with one.kept("resume_0", "resume_1", "resume_99") as wanted:
         if not wanted:
             return
@@ -87,16 +114,18 @@ def resume_round(one: Contestant, reached: Reached, first: bool) -> None:
         with one.seat() as (seat, _):
             one.add("resume_0", opened(seat, reached.run, one.workdir, one.layout()))
             seat.close()
-            for percent, states in reached.states.items():
-                note = f"at {reached.consumed[percent]:,} of {reached.length:,}"
-                one.add(f"resume_{percent}", opened(seat, reached.run, one.workdir, one.layout(), states), note)
+            for name, measure in TIMED.items():
+                point = reached.points[name]
+                note = f"at {point.consumed:,} of {reached.length:,}"
+                one.add(measure, opened(seat, reached.run, one.workdir, one.layout(), point.states), note)
                 seat.close()
             if first:
-                for percent, states in reached.states.items():
-                    seat.build(reached.run, one.workdir, one.layout(), states)
-                    if not _alike(seat.step(), reached.following[percent]):
-                        one.differs.append(percent)
+                for name, point in reached.points.items():
+                    seat.build(reached.run, one.workdir, one.layout(), point.states)
+                    if not all(_alike(_taken(seat), expected) for expected in point.following):
+                        one.differs.append(name)
                     seat.close()
+                one.loader.compared = tuple(reached.points)
                 one.loader.exact = not one.differs
 
 
@@ -121,22 +150,23 @@ def _foretold(one: Contestant, seat: Seat, run: Data, reached: Reached, position
 
     What is foretold in the same way for 99 % of the run that was made has to be what was saved there.
     """
+    late = reached.points["99 %"]
     try:
         seat.build(reached.run, one.workdir, one.layout())
-        _, made = seat.ask("foretold", consumed=reached.consumed[99])
+        _, made = seat.ask("foretold", consumed=late.consumed)
     except Unmeasured:
         made = []
     if made:
-        _expect_same(made, reached.states[99])
+        _expect_same(made, late.states)
         seat.close()
         seat.build(run, one.workdir, one.layout())
         _, made = seat.ask("foretold", consumed=position)
         seat.close()
         return [np.array(state) for state in made]
     seat.close()
-    if reached.consumed[99] <= reached.run.windows(one.stride):
+    if late.consumed <= reached.run.windows(one.stride):
         raise Unmeasured("not reached, and within one epoch no state tells another")
-    _expect_same(_line(reached.early, reached.consumed[99]), reached.states[99])
+    _expect_same(_line(reached.early, late.consumed), late.states)
     return _line(reached.early, position)
 
 

@@ -8,10 +8,11 @@ from rich.text import Text
 from ..console import sized
 from ..report.words import plain
 from .results import LIMITS, MEASURES, Cell, Loader, Measure, Result
+from .resuming import COMPARED, OVER
 from .verdicts import verdicts
 
 MIB = 1 << 20
-BESIDE = {"warm": ("memcpy", "pread_warm"), "cold": ("pread_cold", "mmap_cold")}
+BESIDE = {"warm": ("memcpy", "pread_warm", "pread_warm_threads"), "cold": ("pread_cold", "mmap_cold")}
 """Limits with which a supply is compared, as a share of each or as a multiple."""
 
 
@@ -37,9 +38,11 @@ def figure(measure: Measure, value: float, spread: float = 0.0) -> str:
 
 def _machine(result: Result) -> Table:
     said = result.conditions
+    known = said["readahead_bytes"] is not None
+    ahead = f"{said['readahead_bytes'] / 1024:,.0f} KiB" if known else "as much as it does not say"
     heading = (
         f"{said['machine']}, {said['cores']} cores; {said['tokens']:,} tokens of uint32 in one file of "
-        f"{said['file_bytes'] / MIB:,.0f} MiB, of which the system reads {said['readahead_bytes'] / 1024:,.0f} KiB ahead; "
+        f"{said['file_bytes'] / MIB:,.0f} MiB, of which the system reads ahead {ahead}; "
         f"steps of {said['micro_batch']} x {said['seq_len']:,}; medians of {said['rounds']} rounds"
     )
     table = Table(title=Text(plain(heading)), title_justify="left", box=SIMPLE)
@@ -47,8 +50,10 @@ def _machine(result: Result) -> Table:
         table.add_column(column, justify="left" if column in ("the machine", "") else "right", overflow="fold")
     for limit in LIMITS:
         cell = result.limits[limit.name]
-        assert cell.value is not None
-        table.add_row(limit.heading, figure(limit, cell.value, cell.spread), f"{cell.value * said['seq_len']:,.0f}", cell.note)
+        if cell.value is None:
+            table.add_row(limit.heading, "", "", Text(plain(cell.reason), style="dim"))
+        else:
+            table.add_row(limit.heading, figure(limit, cell.value, cell.spread), f"{cell.value * said['seq_len']:,.0f}", cell.note)
     return table
 
 
@@ -94,8 +99,14 @@ def _times(loader: Loader, measure: Measure, limit: Cell) -> str:
 
 
 def _closing(result: Result) -> list[Text]:
-    exact = [loader.name for loader in result.loaders if loader.exact]
-    lines = [f"went on exactly, resumed at 1 % and at 99 %: {', '.join(exact) or 'none'}"]
+    exact = [loader for loader in result.loaders if loader.exact]
+    lines = [f"went on exactly for {COMPARED} steps, resumed at 1 % and at 99 %: {_names(exact)}"]
+    if over := [loader for loader in exact if OVER in loader.compared]:
+        lines[0] += f"; over {OVER} too: {_names(over)}"
     if in_order := [loader.name for loader in result.loaders if loader.promises and "shuffle" not in loader.promises]:
         lines.append(f"read in the order of their files, for they promise no shuffle: {', '.join(in_order)}")
     return [Text(plain(line)) for line in [*lines, *(verdict.said for verdict in verdicts(result))]]
+
+
+def _names(loaders: list[Loader]) -> str:
+    return ", ".join(loader.name for loader in loaders) or "none"

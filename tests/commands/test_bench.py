@@ -117,15 +117,33 @@ def test_the_gate_holds_while_no_ratio_fell(folder, recorded):
 
 
 def test_the_gate_names_what_fell_twice(folder, recorded):
-    high = [run | {"machine": "another", "warm": run["warm"] | {"ratio": 1e9}} for run in recorded]
+    high = [run | {"warm": run["warm"] | {"ratio": 1e9}} for run in recorded]
     fell = fivepoint(*SMALL, "--gate", baseline(folder, high), "--json", cwd=folder)
     assert fell.returncode == 1
     # What is printed for machines are the measurements alone: they may become lines of the next baseline.
     assert json.loads(fell.stdout.splitlines()[0])["plan_hash"] == recorded[0]["plan_hash"]
-    assert "the baseline is of another, and this is" in fell.stderr and "rows fell, measuring again" in fell.stderr
+    assert "rows fell, measuring again" in fell.stderr
     row = f"{WARM} / {COPY}: expected 1000000000.00 +- 10000000.00, found "
     assert row in fell.stderr and ", and again: expected 1000000000.00" in fell.stderr
     assert fell.stderr.endswith(" 1 fell by more than noise\n")
+
+
+def test_on_a_machine_that_the_baseline_does_not_know_nothing_fails(folder, recorded):
+    high = [run | {"machine": "another", "warm": run["warm"] | {"ratio": 1e9}} for run in recorded]
+    # Two runs of this machine are too few for noise to be seen.
+    told = fivepoint(*SMALL, "--gate", baseline(folder, [*high, *recorded[:2]]), "--json", cwd=folder)
+    assert told.returncode == 0 and len(told.stdout.splitlines()) == 1
+    assert "the baseline is of another, and this is " in told.stderr
+    assert "nothing fails here before 3 runs of this machine are recorded: --json >> bench.jsonl" in told.stderr
+    assert f"{WARM} / {COPY}: expected 1000000000.00" in told.stderr
+    assert told.stderr.endswith(" 1 below those of another machine\n")
+
+
+def test_a_baseline_of_several_machines_holds_each_to_its_own_runs(folder, recorded):
+    high = [run | {"machine": "another", "warm": run["warm"] | {"ratio": 1e9}, "cold": None} for run in recorded]
+    held = fivepoint(*SMALL, "--gate", baseline(folder, [*high, *recorded]), cwd=folder)
+    assert held.returncode == 0, held.stderr
+    assert held.stdout.endswith(f"{1 + bool(recorded[0]['cold'])} rows, 0 fell by more than noise\n") and "another" not in held.stdout
 
 
 def test_what_is_no_baseline_is_refused(folder, recorded):
