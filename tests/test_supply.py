@@ -587,7 +587,7 @@ def test_what_the_disk_has_no_room_for_is_refused_before_it_is_written(tmp_path,
 
 @pytest.mark.slow
 def test_a_peer_whose_ranks_are_forked_is_measured_in_every_part(tmp_path, monkeypatch):
-    known = {"forking": Peer("forking", "paced:OnePass", "none", (), forks=True)}
+    known = {"forking": Peer("forking", "paced:OnePass", "none", (), 0, forks=True)}
     monkeypatch.setattr(Peer, "python", lambda *_: Path(sys.executable))
     monkeypatch.setattr(peers, "peers", lambda: known)
     monkeypatch.setattr(opening, "peers", lambda: known)

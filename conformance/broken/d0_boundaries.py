@@ -122,7 +122,7 @@ class SequencesAcrossRows(Honest):
 class BoundForEmptyDocuments(Honest):
     """Gives a document of length 0 a sequence of its own, with no token in it."""
 
-    clause, fault, also = "D0.9", 50, ("D0.7",)
+    clause, fault = "D0.9", 50
 
     def bounds(self, tokens: Array, documents: Array) -> MicroBatch:
         """Repeat a bound where numbers of documents are left out."""
@@ -146,7 +146,7 @@ class LastTargetAlwaysCounts(Honest):
 class SingleTokensJoined(Honest):
     """Counts a document of one token with the one that follows it."""
 
-    clause, fault, also = "D0.9", 50, ("D0.7",)
+    clause, fault = "D0.9", 50
 
     def documents(self, sample: Sample) -> Array:
         """Return the numbers of the documents, those of one token counted on."""
@@ -157,7 +157,7 @@ class SingleTokensJoined(Honest):
 class SingleTokensLeftOut(Honest):
     """Leaves documents of one token out, as too short to learn from."""
 
-    clause, fault, also = "D0.9", 50, ("D0.7",)
+    clause, fault = "D0.9", 50
 
     def tokens(self, sample: Sample) -> Array:
         """Return the next tokens of longer documents in place of those left out, and at the corpus' end the ones before."""
