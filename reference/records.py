@@ -1,6 +1,6 @@
 """The parts of a plan as plain records, to and from the JSON of formats.md, F3."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -34,7 +34,7 @@ class Source:
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `sources`."""
-        return {**asdict(self), "corpora": [asdict(corpus) for corpus in self.corpora]}
+        return {**vars(self), "corpora": [dict(vars(corpus)) for corpus in self.corpora]}
 
     def window_count(self, grid: int) -> int:
         """Return n, the number of windows in one epoch."""
@@ -61,7 +61,7 @@ class Phase:
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `phases`."""
-        return asdict(self)
+        return {**vars(self), "weights": dict(self.weights)}
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Budget:
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry of `budgets`, without what is not set."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
+        return {key: value for key, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

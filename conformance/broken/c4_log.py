@@ -56,6 +56,12 @@ class Logging(Honest):
             raise Refusal("keeps the run log on the first rank")
         return self.run_log.records()
 
+    def close(self) -> None:
+        """Close the log too."""
+        super().close()
+        if self.run_log:
+            self.run_log.close()
+
 
 class LogsThePlanWithoutSkips(Logging):
     """Writes down what was planned for the step's number, as if nothing had been passed over."""

@@ -13,11 +13,16 @@ class LineLog:
         self.path = path
         whole = path.read_bytes() if path.exists() else b""
         path.write_bytes(whole[: whole.rfind(b"\n") + 1])
+        # Unbuffered: a record is the system's as soon as it is written, and outlives the process.
+        self._file = path.open("ab", buffering=0)
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a record."""
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        self._file.write(json.dumps(record).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the file; what it holds can still be asked for."""
+        self._file.close()
 
     def records(self) -> list[dict[str, Any]]:
         """Return the records so far, of all legs of the run, without a torn last one."""

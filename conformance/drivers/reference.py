@@ -84,8 +84,10 @@ class ReferenceDriver(Driver):
         return self.run_log.records()
 
     def close(self) -> None:
-        """Close the loader."""
+        """Close the loader and its log."""
         self.loader.close()
+        if self.run_log is not None:
+            self.run_log.close()
 
 
 def plan_for(corpus: Path, settings: Settings) -> Plan:
