@@ -284,5 +284,6 @@ def test_a_clause_that_is_newly_broken_fails_the_workflow(workflow, shell):
     done = shell(shortened(judged))
     assert done.returncode == 1, done.stdout
     failed = ElementTree.parse(shell.folder / "conformance.xml").findall(".//testcase/failure")
-    assert len(failed) == 1 and "seed" in failed[0].text
-    assert list((shell.folder / "fivepoint-cases").rglob("C3.4-one-source.json"))
+    assert len(failed) == 2 and all("seed" in each.text for each in failed)
+    for check in ("one-source", "wide-seeds"):
+        assert list((shell.folder / "fivepoint-cases").rglob(f"C3.4-{check}.json"))
