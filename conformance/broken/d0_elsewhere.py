@@ -60,7 +60,7 @@ class TargetsWithAccumulation(_Spoils):
 class TargetsWithWorkers(_Spoils):
     """Shifts the targets in the process of the loader alone, not in its workers."""
 
-    clause, fault, also = "D0.2", 43, ("C3.2", "C4.1", "C4.2", "C4.3")
+    clause, fault, also = "D0.2", 43, ("C3.2", "C4.3")
 
     def here(self) -> bool:
         """Return whether workers read."""
