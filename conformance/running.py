@@ -4,7 +4,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,20 +95,21 @@ def report(outcome: Outcome, outputs: Outputs, case: Path | None = None) -> None
     if outputs.cases and not case:
         cases = case_files(outputs.cases, outcome)
     outcome = replace(outcome, cases=cases)
+    carry_out([lambda: print_outcome(outcome), *_writers(outcome, outputs, {} if case else cases)], outcome.stopped)
+
+
+def carry_out(acts: Iterable[Callable[[], object]], stopped: BaseException | None) -> None:
+    """Print and write, each whatever becomes of the others; then raise what `stopped` the run, or else the first that failed."""
     failed: Exception | None = None
-    try:
-        # Where the reader has left, rich ends the program: what was found decides the exit code, not who read it.
-        with suppress(SystemExit):
-            print_outcome(outcome)
-    except OSError as reason:
-        failed = reason
-    for write in _writers(outcome, outputs, {} if case else cases):
+    for act in acts:
         try:
-            write()
-        except OutputError as reason:
+            # Where the reader has left, rich ends the program: what was found decides the exit code, not who read it.
+            with suppress(SystemExit):
+                act()
+        except (OSError, OutputError) as reason:
             failed = failed or reason
-    if outcome.stopped:
-        raise outcome.stopped
+    if stopped:
+        raise stopped
     if failed:
         raise failed
 

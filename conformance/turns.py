@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from .report.files import case_files, write_case
 from .report.machine import dumped, not_judged, to_json
 from .report.page import write_page
 from .report.terminal import print_comparison
-from .running import Outputs, judged
+from .running import Outputs, carry_out, judged
 
 STOPPED = "the run was stopped"
 
@@ -91,22 +90,12 @@ def in_turn(
 
 def finish(turns: Turns, place: Place) -> None:
     """Write the reports side by side, then print them; raises what stopped the run, or OutputError for what could not be written."""
-    failed: Exception | None = None
-    try:
-        turns.comparison.write(place.folder / "report.json")
-        write_page(turns.comparison, place.folder / "index.html", "Loaders and the contract")
-    except OutputError as reason:
-        failed = reason
-    try:
-        # Where the reader has left, rich ends the program: what was found decides the exit code, not who read it.
-        with suppress(SystemExit):
-            print_comparison(turns.comparison)
-    except OSError as reason:
-        failed = failed or reason
-    if turns.stopped:
-        raise turns.stopped
-    if failed:
-        raise failed
+    acts = (
+        lambda: turns.comparison.write(place.folder / "report.json"),
+        lambda: write_page(turns.comparison, place.folder / "index.html", "Loaders and the contract"),
+        lambda: print_comparison(turns.comparison),
+    )
+    carry_out(acts, turns.stopped)
 
 
 def _report(loader: str, checks: Sequence[Check], mode: str, seed: int, budget: float, place: Place) -> dict[str, Any]:

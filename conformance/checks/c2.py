@@ -171,9 +171,8 @@ def _first_epochs(bench: Bench, trace: Trace) -> list[list[Sample]]:
     if case.settings.skips:
         raise NotApplicable("expected a case without skips: what they pass over cannot be counted")
     several = len(case.settings.sources) > 1
-    if ("mixed_epochs" if several else "whole_epochs") not in bench.declaration().promises and (
-        several or case.settings.length > _epoch(bench, case)
-    ):
+    promise = "mixed_epochs" if several else "whole_epochs"
+    if promise not in bench.declaration().promises and (several or case.settings.length > _epoch(bench, case)):
         raise NotApplicable("may serve samples again before it has served all")
     left = {source: case.windows(source, bench.declaration().stride) for source in case.settings.sources}
     found = []
